@@ -1,0 +1,73 @@
+"""capeval tells how good an image caption is.
+
+>>> import capeval
+>>> result = capeval.score(["a cat on a mat"], [["a cat sits on a mat", "the cat is on the mat"]], metrics=["bleu_4"])
+>>> round(result.scores["bleu_4"], 4)
+0.0
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from capeval.api import compare, score, tokenize
+    from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
+    from capeval.evaluate import Result, evaluate
+    from capeval.stored import join, load, save
+    from capeval.types import Dataset, Info, Metric, Sample
+
+# Loaded on first use, so that `import capeval` costs nothing.
+_HOME = {
+    "CapevalError": "errors",
+    "DataError": "errors",
+    "Dataset": "types",
+    "ExpressionError": "errors",
+    "Info": "types",
+    "Metric": "types",
+    "MissingExtra": "errors",
+    "Result": "evaluate",
+    "Sample": "types",
+    "UnknownName": "errors",
+    "compare": "api",
+    "evaluate": "evaluate",
+    "join": "stored",
+    "load": "stored",
+    "save": "stored",
+    "score": "api",
+    "tokenize": "api",
+}
+
+__all__ = [
+    "CapevalError",
+    "DataError",
+    "Dataset",
+    "ExpressionError",
+    "Info",
+    "Metric",
+    "MissingExtra",
+    "Result",
+    "Sample",
+    "UnknownName",
+    "__version__",
+    "compare",
+    "evaluate",
+    "join",
+    "load",
+    "save",
+    "score",
+    "tokenize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'capeval' has no attribute {name!r}")
+    return getattr(import_module(f"capeval.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,123 @@
+"""Scoring from Python: files, lists or dicts in, results out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capeval.errors import DataError
+from capeval.evaluate import Result, evaluate
+from capeval.io import captions
+from capeval.significance import Comparison
+from capeval.significance import compare as compare_stats
+from capeval.text import tokenize as tokenizing
+from capeval.types import Metric
+
+Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any]
+
+
+def score(
+    candidates: Captions,
+    references: Captions,
+    metrics: Iterable[str | Metric] | None = None,
+    *,
+    tokenizer: str = "ptb",
+    threads: int | None = None,
+    strict: bool = False,
+) -> Result:
+    """Scores captions.
+
+    `candidates`: a list of captions, a dict id -> caption, a list of COCO results, or the path of a file.
+    `references`: a list of lists of captions in the same order, a dict id -> captions, COCO annotations, or a path.
+    `metrics`: expressions such as "bleu_4" or "cider_d(df=coco-val2014)", or metric objects; all metrics without it.
+    """
+    joined = captions.join(_candidates(candidates), _references(references), strict=strict)
+    return evaluate(joined.dataset, metrics, tokenizer=tokenizer, threads=threads)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two systems side by side: for each label, both scores, their difference, its interval and p-values."""
+
+    n: int
+    comparisons: dict[str, Comparison]
+    signatures: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "n": self.n,
+            "comparisons": {key: each._asdict() for key, each in self.comparisons.items()},
+            "signatures": self.signatures,
+        }
+
+
+def compare(
+    a: Captions,
+    b: Captions,
+    references: Captions,
+    metrics: Iterable[str | Metric] | None = None,
+    *,
+    tokenizer: str = "ptb",
+    threads: int | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Compared:
+    """Scores two systems on the same images and tells which differences are more than chance."""
+    both = _side_by_side(_candidates(a), _candidates(b))
+    dataset = captions.join(both, _references(references)).dataset
+    result = evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads, progress=progress)
+    half = len(both.ids) // 2
+    numbers: dict[str, int] = {}
+    images = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
+    comparisons = {}
+    for each in result.scored:
+        progress(f"resampling {each.metric.info.name}")
+        found = compare_stats(each.metric, each.stats[:half], each.stats[half:], images, resamples=resamples, seed=seed)
+        comparisons.update({key: found[column] for key, column in zip(each.labels, each.columns, strict=True)})
+    return Compared(half, comparisons, result.signatures)
+
+
+def tokenize(texts: str | Sequence[str], tokenizer: str = "ptb") -> list[Any]:
+    """The tokens of a caption, or of each of several."""
+    if isinstance(texts, str):
+        return tokenizing.tokenize([texts], tokenizer)[0]
+    return tokenizing.tokenize(texts, tokenizer)
+
+
+def _candidates(source: Captions) -> captions.Candidates:
+    return captions.read_candidates(source) if isinstance(source, str | os.PathLike) else captions.candidates_from(source)
+
+
+def _references(source: Captions) -> captions.References:
+    return captions.read_references(source) if isinstance(source, str | os.PathLike) else captions.references_from(source)
+
+
+def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Candidates:
+    """The rows of both, in the order of the first, as two systems."""
+    for each in (a, b):
+        if len(set(each.systems)) > 1:
+            raise DataError("a comparison takes one system a file, and this one has several", file=each.source)
+    place = {key: i for i, key in enumerate(b.ids)}
+    missing = [key for key in a.ids if key not in place]
+    if missing:
+        raise DataError(f"{len(missing)} captions of {a.source} are not there to compare with", file=b.source, ids=missing)
+    known = set(a.ids)
+    extra = [key for key in b.ids if key not in known]
+    if extra:
+        raise DataError(f"{len(extra)} captions are not in {a.source}; both must cover the same", file=b.source, ids=extra)
+    order = [place[key] for key in a.ids]
+    moved = [key for key, image, i in zip(a.ids, a.images, order, strict=True) if b.images[i] != image]
+    if moved:
+        raise DataError(f"{len(moved)} ids belong to another image than in {a.source}", file=b.source, ids=moved)
+    return captions.Candidates(
+        f"{a.source} and {b.source}",
+        a.ids + a.ids,
+        a.images + a.images,
+        a.captions + [b.captions[i] for i in order],
+        ["a"] * len(a.ids) + ["b"] * len(a.ids),
+    )

@@ -1,0 +1,60 @@
+import numpy as np
+import numpy.typing as npt
+
+from capeval.types import Array, Ints
+
+Longs = npt.NDArray[np.int64]
+
+def scan(
+    texts: list[str],
+    unit_class: npt.NDArray[np.uint8],
+    transitions: npt.NDArray[np.uint16],
+    accepts: npt.NDArray[np.int16],
+    start: int,
+    kinds: npt.NDArray[np.uint8],
+    heads: npt.NDArray[np.uint16],
+    tails: npt.NDArray[np.uint16],
+    cut: npt.NDArray[np.uint8],
+    reread: npt.NDArray[np.uint8],
+    threads: int,
+) -> tuple[Ints, Longs, list[int], list[str]]: ...
+def ngrams(tokens: Ints, offsets: Longs, n: int, threads: int) -> tuple[Ints, Ints, Longs, Ints]: ...
+def document_frequency(
+    ids: Ints, gram_offsets: Longs, n: int, group_offsets: Longs, group_captions: Ints, size: int, threads: int
+) -> Ints: ...
+def match_grams(grams: Ints, table: Ints, threads: int) -> Ints: ...
+def bleu_stats(
+    ids: Ints,
+    counts: Ints,
+    gram_offsets: Longs,
+    n: int,
+    offsets: Longs,
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    threads: int,
+) -> Array: ...
+def rouge_stats(
+    tokens: Ints,
+    offsets: Longs,
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    threads: int,
+) -> Array: ...
+def cider_stats(
+    ids: Ints,
+    counts: Ints,
+    gram_offsets: Longs,
+    n: int,
+    idf: Array,
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    clip: bool,
+    sigma: float,
+    threads: int,
+) -> Array: ...

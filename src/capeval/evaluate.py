@@ -1,0 +1,197 @@
+"""Scoring a dataset: tokenise once, compute each metric's statistics, label and sign the scores."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval import __version__
+from capeval.errors import CapevalError, DataError
+from capeval.registry import Selection, label, metric_classes, parse_all
+from capeval.significance import bootstrap_scores, interval
+from capeval.text.corpus import Corpus
+from capeval.types import Array, Dataset, Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One metric's statistics for all rows, and which of its scores are wanted."""
+
+    metric: Metric
+    names: tuple[str, ...]
+    stats: Array
+
+    @cached_property
+    def columns(self) -> list[int]:
+        return [self.metric.info.names.index(name) for name in self.names]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [label(self.metric, name) for name in self.names]
+
+    def corpus(self) -> Array:
+        return self.metric.corpus_score(self.stats)[self.columns]
+
+    def per_caption(self) -> Array:
+        return self.metric.per_sample(self.stats)[:, self.columns]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores of a set of captions. Rows are in the order of the dataset; scores are labelled by expression."""
+
+    ids: list[str]
+    images: list[str]
+    candidates: list[str]
+    systems: list[str]
+    reference_counts: npt.NDArray[np.int32]
+    reference_hashes: npt.NDArray[np.uint64]
+    scored: tuple[Scored, ...]
+    tokenizer: str = "ptb"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The corpus score of each label."""
+        return {key: float(v) for each in self.scored for key, v in zip(each.labels, each.corpus(), strict=True)}
+
+    @cached_property
+    def per_caption(self) -> dict[str, Array]:
+        """One score for each row and label."""
+        return {key: v for each in self.scored for key, v in zip(each.labels, each.per_caption().T, strict=True)}
+
+    @cached_property
+    def signatures(self) -> dict[str, str]:
+        """For each label, all that decides its score: parameters, tokenizer, references, revision, version."""
+        low, high = int(self.reference_counts.min()), int(self.reference_counts.max())
+        count = str(low) if low == high else f"{low}-{high}"
+        data = hashlib.blake2b(np.unique(self.reference_hashes).tobytes(), digest_size=4).hexdigest()
+        signatures = {}
+        for each in self.scored:
+            extras = "".join(f"|{key}:{value}" for key, value in each.metric.signature_extras().items())
+            for name, key in zip(each.names, each.labels, strict=True):
+                signatures[key] = (
+                    f"{label(each.metric, name, full=True)}|tok:{self.tokenizer}|refs:{count}|data:{data}{extras}"
+                    f"|rev:{each.metric.info.revision}|capeval:{__version__}"
+                )
+        return signatures
+
+    def rows(self, indices: Sequence[int] | npt.NDArray[np.intp]) -> Result:
+        """The scores of some rows: nothing is computed again."""
+        picked = np.asarray(indices, dtype=np.intp)
+        return Result(
+            [self.ids[i] for i in picked],
+            [self.images[i] for i in picked],
+            [self.candidates[i] for i in picked],
+            [self.systems[i] for i in picked],
+            self.reference_counts[picked],
+            self.reference_hashes[picked],
+            tuple(Scored(each.metric, each.names, each.stats[picked]) for each in self.scored),
+            self.tokenizer,
+        )
+
+    def by_system(self) -> dict[str, Result]:
+        """The result of each system, in order of appearance."""
+        members: dict[str, list[int]] = {}
+        for row, system in enumerate(self.systems):
+            members.setdefault(system, []).append(row)
+        return {system: self.rows(rows) for system, rows in members.items()}
+
+    def intervals(self, *, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Bootstrap interval of each corpus score, resampling images."""
+        numbers: dict[str, int] = {}
+        image = np.array([numbers.setdefault(name, len(numbers)) for name in self.images], np.intp)
+        found: dict[str, tuple[float, float]] = {}
+        for each in self.scored:
+            (drawn,) = bootstrap_scores(each.metric, [each.stats], [image], resamples, seed)
+            low, high = interval(drawn[:, each.columns], level)
+            found.update({key: (float(lo), float(hi)) for key, lo, hi in zip(each.labels, low, high, strict=True)})
+        return found
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One dict for each row: id, image, candidate, scores, and the system where there is one."""
+        names = list(self.per_caption)
+        values = zip(*(column.tolist() for column in self.per_caption.values()), strict=True)
+        for i, row in enumerate(values):
+            record: dict[str, Any] = {"id": self.ids[i], "image": self.images[i], "candidate": self.candidates[i]}
+            if self.systems[i]:
+                record["system"] = self.systems[i]
+            record["scores"] = dict(zip(names, row, strict=True))
+            yield record
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{"n", "scores", "signatures"}`, and `"systems"` where the rows come from several."""
+        result: dict[str, Any] = {"n": len(self), "scores": self.scores, "signatures": self.signatures}
+        if len(set(self.systems)) > 1:
+            result["systems"] = {k: {"n": len(r), "scores": r.scores} for k, r in self.by_system().items()}
+        return result
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each caption (needs pandas)."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"id": self.ids, "image": self.images, "candidate": self.candidates}
+        if any(self.systems):
+            columns["system"] = self.systems
+        return pd.DataFrame(columns | self.per_caption)
+
+
+def evaluate(
+    dataset: Dataset,
+    metrics: Iterable[str | Metric] | None = None,
+    *,
+    tokenizer: str = "ptb",
+    threads: int | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Result:
+    """Scores a dataset with the given metric expressions (without any: with every metric there is)."""
+    if not len(dataset):
+        raise DataError("there are no captions to score")
+    selections = parse_all(metric_classes() if metrics is None else metrics)
+    if not selections:
+        raise CapevalError("no metric was asked for")
+    progress("reading captions")
+    corpus = Corpus(dataset, tokenizer, threads or os.cpu_count() or 1)
+    scored = []
+    for selection in selections:
+        progress(f"scoring {selection.metric.info.name}")
+        scored.append(_score(selection, corpus))
+    hashes, counts = _reference_columns(dataset)
+    return Result(
+        dataset.ids,
+        dataset.images,
+        dataset.candidates,
+        dataset.systems,
+        counts[dataset.group],
+        hashes[dataset.group],
+        tuple(scored),
+        tokenizer,
+    )
+
+
+def _score(selection: Selection, corpus: Corpus) -> Scored:
+    stats = selection.metric.stats(corpus)
+    if stats.shape[0] != len(corpus) or not np.isfinite(stats).all():
+        raise CapevalError(f"{selection.metric.info.name} gave wrong statistics: shape {stats.shape} or not finite")
+    return Scored(selection.metric, selection.names, stats)
+
+
+def _reference_columns(dataset: Dataset) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+    """A hash of each reference set, which the order of its captions does not change, and its size."""
+    hashes = np.empty(len(dataset.reference_sets), np.uint64)
+    for i, references in enumerate(dataset.reference_sets):
+        text = "\n".join(sorted(references)).encode()
+        hashes[i] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    return hashes, np.array([len(references) for references in dataset.reference_sets], np.int32)

@@ -1,0 +1,344 @@
+"""Document-frequency tables: in how many images' references each n-gram occurs.
+
+CIDEr weighs an n-gram by idf = log(N) - log(max(1, df)). An n-gram seen with one image weighs the same as one never
+seen, so a table holds only those with df >= 2. Then whatever is stored, its beginning and its end are stored as well,
+being at least as frequent. The file format lives on that.
+
+The file
+--------
+1. A line `capeval-df 1 DIGEST`. DIGEST is the sha256, in hex, of line 2 and the body before compression: it depends
+   on what the table says, not on the compressor.
+2. A line of JSON: `images`, `tokenizer`, `stem`, `vocabulary` (its length in bytes) and `sizes` (how many n-grams
+   there are of order 1, 2, ... n).
+3. The body, compressed with zlib:
+   - the vocabulary, sorted, UTF-8, joined by newlines. Word i is also the n-gram number i of order 1;
+   - for each order k: how many children each n-gram of order k-1 has (not for k = 1), the children's ranks (not for
+     k = 1), and the df of each n-gram of order k. The n-grams of one order are sorted by their words.
+
+A child of "a b c" is an n-gram "a b c d". Its rank says which child of "b c" the n-gram "b c d" is. Few words follow
+"b c", so ranks are small numbers where positions in the vocabulary would be large ones, and compress much better.
+Each column of numbers is stored as its lowest bytes, then its second lowest, up to the fourth: the upper ones are
+nearly all zero and cost nothing once compressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from operator import lt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.errors import DataError, UnknownName
+from capeval.io.files import PathLike, writing
+from capeval.types import Ints
+
+Longs = npt.NDArray[np.int64]
+
+_MAGIC = "capeval-df"
+_VERSION = "1"
+_MAX_ORDER = 8
+_MAX_LINE = 4096
+_MAX_BODY = 1 << 29  # bytes before compression: some 40 million n-grams
+_MAX_INT = 2**31 - 1
+_BUILTIN = Path(__file__).resolve().parents[1] / "data" / "df"
+
+
+@dataclass(frozen=True, eq=False)
+class DfTable:
+    """N-grams that occur with at least two of `images` images, sorted by order, then by words."""
+
+    images: int
+    n: int
+    """The highest order."""
+    tokenizer: str
+    """A table only fits text that was tokenised the same way."""
+    stem: bool
+    vocabulary: list[str]
+    """Sorted. Word i is row i of `grams`."""
+    grams: Ints
+    """[M, n], positions in the vocabulary, padded with -1."""
+    df: Ints
+    """[M]"""
+    digest: str
+    """Names the contents, for signatures: equal tables have equal digests."""
+
+
+def build_table(
+    reference_sets: Iterable[Sequence[Sequence[str]]], *, n: int = 4, tokenizer: str, stem: bool = False
+) -> DfTable:
+    """Count the n-grams of tokenised references, one set per image.
+
+    `tokenizer` and `stem` only record how the tokens were made.
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # a new word gets the next number
+    captions: list[Ints] = []
+    caption_images: list[int] = []
+    images = 0
+    for references in reference_sets:
+        for words in references:
+            captions.append(np.fromiter(map(numbers.__getitem__, words), np.int32, len(words)))
+            caption_images.append(images)
+        images += 1
+    lengths = np.array([len(caption) for caption in captions], np.int64)
+    text = np.concatenate([np.empty(0, np.int32), *captions]).astype(np.int64)
+    image_at = np.repeat(np.array(caption_images, np.int64), lengths)
+    end_at = np.repeat(np.cumsum(lengths), lengths)
+    grams, df = _count(text, image_at, end_at, images, n)
+    return table_from_counts(images, n, tokenizer, stem, list(numbers), grams, df)
+
+
+def _count(text: Longs, image_at: Longs, end_at: Longs, images: int, n: int) -> tuple[Ints, Ints]:
+    """N-grams and their df; `image_at` and `end_at` say, per token, which image it is of and where its caption ends."""
+    words = int(text.max(initial=0)) + 1
+    rows, frequencies = [np.empty((0, n), np.int32)], [np.empty(0, np.int32)]
+    start = np.arange(len(text))  # where an n-gram of the current order may begin
+    node = np.zeros(len(text), np.int64)  # which n-gram of the order below begins there
+    shorter = np.empty((1, 0), np.int32)  # the n-grams of the order below
+    for order in range(1, n + 1):
+        fits = start + order <= end_at[start]
+        start, node = start[fits], node[fits]
+        distinct, node = np.unique(node * words + text[start + order - 1], return_inverse=True)
+        grams = np.column_stack([shorter[distinct // words], distinct % words]).astype(np.int32)
+        # Once per image. Sorting finds the repeats several times faster than np.unique, which hashes.
+        seen = np.sort(node * images + image_at[start])
+        seen = seen[np.diff(seen, prepend=-1) > 0]
+        df = np.bincount(seen // max(1, images), minlength=len(distinct)).astype(np.int32)
+        rows.append(_padded(grams, n))
+        frequencies.append(df)
+        # What begins with a rare n-gram is rare itself: do not look at it again.
+        frequent = df[node] > 1
+        start, node, shorter = start[frequent], node[frequent], grams
+    return np.concatenate(rows), np.concatenate(frequencies)
+
+
+def table_from_counts(
+    images: int, n: int, tokenizer: str, stem: bool, vocabulary: Sequence[str], grams: Ints, df: Ints
+) -> DfTable:
+    """A table from counts in any order; n-grams with df < 2 and unused words are dropped.
+
+    `grams` [G, n] are positions in `vocabulary` padded with -1, each n-gram once, of all orders 1..n. `df` [G] says
+    with how many of the `images` images each occurs.
+    """
+    grams, df = grams[df > 1], df[df > 1]
+    used: list[int] = np.unique(grams[grams >= 0]).tolist()
+    used.sort(key=vocabulary.__getitem__)
+    words = [vocabulary[i] for i in used]
+    place = np.full(len(vocabulary) + 1, -1, np.int32)  # padding, position -1, finds the extra one at the end
+    place[used] = np.arange(len(used))
+    grams = place[grams]
+    rows = np.lexsort((*grams.T[::-1], _orders(grams)))
+    grams, df = grams[rows], df[rows].astype(np.int32)
+    header, body = _encode(images, n, tokenizer, stem, words, grams, df)
+    return DfTable(images, n, tokenizer, stem, words, grams, df, _digest(header, body))
+
+
+def write_table(path: PathLike, table: DfTable) -> None:
+    """Write a table so that a reader sees the old file or the whole new one, never a part."""
+    if os.fspath(path).endswith(".gz"):
+        raise DataError("a table is compressed already. Choose a name without `.gz`.", file=os.fspath(path))
+    header, body = _encode(table.images, table.n, table.tokenizer, table.stem, table.vocabulary, table.grams, table.df)
+    try:
+        with writing(path) as file:
+            file.write(_first_line(header, body) + header + zlib.compress(body, 9))
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+
+
+def read_table(path: PathLike) -> DfTable:
+    """Read a table; DataError if the file is not exactly what `write_table` writes."""
+    try:
+        with open(path, "rb") as file:
+            first, line, packed = file.readline(_MAX_LINE), file.readline(_MAX_LINE), file.read(_MAX_BODY + 1)
+    except OSError as error:
+        advice = "Give a table made with `capeval df`, or the name of a built-in one."
+        raise DataError(f"cannot be read ({error.strerror}). {advice}", file=os.fspath(path)) from error
+    _check_format(first, os.fspath(path))
+    try:
+        header = _parse_header(line)
+        body = _decompress(packed, header.body_size())
+        if first != _first_line(line, body):
+            raise ValueError("its contents do not match its checksum")
+        vocabulary, grams, df = _decode(header, body)
+    except (ValueError, RecursionError, zlib.error) as error:
+        advice = "Copy it again, or make it again with `capeval df`."
+        raise DataError(f"the document-frequency table is damaged: {error}. {advice}", file=os.fspath(path)) from error
+    n, digest = len(header.sizes), _digest(line, body)
+    return DfTable(header.images, n, header.tokenizer, header.stem, vocabulary, grams, df, digest)
+
+
+def builtin_table(name: str) -> Path:
+    """Where the table of that name, such as `coco-val2014`, is installed."""
+    known = {path.stem: path for path in _BUILTIN.glob("*.df")}
+    if name not in known:
+        raise UnknownName("document-frequency table", name, known)
+    return known[name]
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The second line of the file."""
+
+    images: int
+    tokenizer: str
+    stem: bool
+    vocabulary: int
+    sizes: list[int]
+
+    def columns(self) -> list[int]:
+        """How long each column of numbers in the body is."""
+        longer = [[above, size, size] for above, size in zip(self.sizes, self.sizes[1:])]
+        return sum(longer, [self.sizes[0]])
+
+    def body_size(self) -> int:
+        return self.vocabulary + 4 * sum(self.columns())
+
+
+def _parse_header(line: bytes) -> _Header:
+    facts = json.loads(line)
+    if not line.endswith(b"\n") or not isinstance(facts, dict) or set(facts) != set(_Header.__annotations__):
+        raise ValueError("its header is incomplete")
+    header = _Header(**facts)
+    if not isinstance(header.tokenizer, str) or not isinstance(header.stem, bool):
+        raise ValueError("its header does not say how the text was tokenised")
+    if not isinstance(header.sizes, list) or not 1 <= len(header.sizes) <= _MAX_ORDER:
+        raise ValueError(f"its orders are not 1 to {_MAX_ORDER}")
+    numbers = [header.images, header.vocabulary, *header.sizes]
+    if any(type(number) is not int or not 0 <= number <= _MAX_INT for number in numbers):
+        raise ValueError("a number in its header is impossible")
+    if header.body_size() > _MAX_BODY:
+        raise ValueError(f"it is larger than the {_MAX_BODY >> 20} MiB a table may have")
+    return header
+
+
+def _check_format(first: bytes, path: str) -> None:
+    magic, version, *_ = [*first.decode("ascii", "replace").split(" "), ""]
+    if magic != _MAGIC:
+        raise DataError("not a document-frequency table. Make one with `capeval df REFERENCES -o TABLE`.", file=path)
+    if version != _VERSION:
+        advice = "Make the table again with `capeval df`, or update capeval."
+        raise DataError(f"its format is {version!r}, this capeval reads {_VERSION!r}. {advice}", file=path)
+
+
+def _decompress(packed: bytes, size: int) -> bytes:
+    unpacker = zlib.decompressobj()
+    body = unpacker.decompress(packed, size + 1)  # never more than one byte too many, whatever the file claims
+    if len(body) != size or not unpacker.eof or unpacker.unused_data:
+        raise ValueError("it was cut short, or something was added to it")
+    return body
+
+
+def _encode(
+    images: int, n: int, tokenizer: str, stem: bool, vocabulary: list[str], grams: Ints, df: Ints
+) -> tuple[bytes, bytes]:
+    """The header line and the body of the file; ValueError if the parts do not make a table."""
+    if any(not word or "\n" in word for word in vocabulary):
+        raise ValueError("a word is empty or holds a line break")
+    orders = _orders(grams)
+    sizes = [int(np.sum(orders == order)) for order in range(1, n + 1)]
+    words = "\n".join(vocabulary).encode("utf-8", "surrogatepass")
+    line = json.dumps(asdict(_Header(images, tokenizer, stem, len(words), sizes))).encode() + b"\n"
+    parts = [words, _planes(df[orders == 1])]
+    known = [np.arange(len(vocabulary), dtype=np.int64)]
+    suffix = np.zeros(len(vocabulary), np.int64)
+    starts = np.array([0])
+    for order in range(2, n + 1):
+        rows = grams[orders == order, :order].astype(np.int64)
+        parent = _locate(known, rows[:, :-1])
+        shelf = starts[suffix[parent]]
+        suffix = _locate(known, rows[:, 1:])
+        children = np.bincount(parent, minlength=sizes[order - 2])
+        parts += [_planes(children), _planes(suffix - shelf), _planes(df[orders == order])]
+        starts = np.cumsum(children) - children
+        known.append(parent * len(vocabulary) + rows[:, -1])
+    body = b"".join(parts)
+    # Reading it back is the surest check that nothing unsorted, doubled or out of bounds is ever written.
+    again = _decode(_parse_header(line[:_MAX_LINE]), body)
+    if again[0] != vocabulary or not np.array_equal(again[1], grams) or not np.array_equal(again[2], df):
+        raise ValueError("the n-grams are not sorted, or are not what their counts say")
+    return line, body
+
+
+def _locate(known: list[Longs], grams: Longs) -> Longs:
+    """The position of each n-gram among those of its order.
+
+    `known` has for each order the n-grams as sorted numbers, made from the position of the n-gram without its last
+    word, and that word.
+    """
+    words = len(known[0])
+    node = np.zeros(len(grams), np.int64)
+    for column, keys in zip(grams.T, known):
+        wanted = node * words + column
+        node = np.searchsorted(keys, wanted).astype(np.int64)
+        if np.any(node == len(keys)) or np.any(keys[node] != wanted):
+            raise ValueError("an n-gram is there without its beginning or its end")
+    return node
+
+
+def _decode(header: _Header, body: bytes) -> tuple[list[str], Ints, Ints]:
+    words, n = header.sizes[0], len(header.sizes)
+    vocabulary = body[: header.vocabulary].decode("utf-8", "surrogatepass").split("\n") if words else []
+    if len(vocabulary) != words or not all(map(lt, vocabulary, vocabulary[1:])):
+        raise ValueError("its vocabulary is not sorted")
+    columns = iter(_columns(body[header.vocabulary :], header.columns()))
+    grams = np.arange(words, dtype=np.int32)[:, None]
+    suffix = np.zeros(words, np.int64)  # where, in the order below, the n-gram without its first word is
+    starts: Longs = np.array([0, words])  # where, in this order, the children of each n-gram of the order below begin
+    rows, frequencies = [_padded(grams, n)], [next(columns)]
+    for size in header.sizes[1:]:
+        children, ranks = next(columns), next(columns)
+        if np.any(children < 0) or children.sum(dtype=np.int64) != size:
+            raise ValueError("its n-grams do not add up")
+        parent = np.repeat(np.arange(len(children)), children)
+        shelf = suffix[parent]
+        suffix = starts[shelf] + ranks
+        ascending = (np.diff(parent) > 0) | (np.diff(suffix) > 0)
+        if np.any(ranks < 0) or np.any(suffix >= starts[shelf + 1]) or not ascending.all():
+            raise ValueError("its n-grams are not sorted")
+        grams = np.column_stack([grams[parent], grams[suffix, -1]])
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(children, dtype=np.int64)])
+        rows.append(_padded(grams, n))
+        frequencies.append(next(columns))
+    df = np.concatenate(frequencies)
+    if np.any(df < 2) or np.any(df > header.images):
+        raise ValueError("a document frequency is impossible")
+    return vocabulary, np.concatenate(rows), df
+
+
+def _columns(data: bytes, lengths: list[int]) -> list[Ints]:
+    columns, offset = [], 0
+    for length in lengths:
+        planes = np.frombuffer(data, np.uint8, 4 * length, offset).reshape(4, length)
+        columns.append(np.ascontiguousarray(planes.T).view("<i4").reshape(length).astype(np.int32))
+        offset += 4 * length
+    return columns
+
+
+def _planes(numbers: npt.NDArray[np.integer[Any]]) -> bytes:
+    return np.ascontiguousarray(numbers, dtype="<i4").view(np.uint8).reshape(-1, 4).T.tobytes()
+
+
+def _orders(grams: Ints) -> Longs:
+    orders: Longs = np.sum(grams >= 0, axis=1, dtype=np.int64)
+    return orders
+
+
+def _padded(grams: Ints, n: int) -> Ints:
+    return np.pad(grams, ((0, 0), (0, n - grams.shape[1])), constant_values=-1)
+
+
+def _first_line(header: bytes, body: bytes) -> bytes:
+    return f"{_MAGIC} {_VERSION} {_digest(header, body)}\n".encode()
+
+
+def _digest(header: bytes, body: bytes) -> str:
+    return hashlib.sha256(header + body).hexdigest()

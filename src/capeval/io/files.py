@@ -1,0 +1,132 @@
+"""Opening files: gzip, byte order marks, standard input and output, and writing that never leaves half a file."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, cast
+
+from capeval.errors import DataError, MissingExtra
+
+PathLike = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_FORMATS = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+def is_standard_stream(path: PathLike) -> bool:
+    """Whether the path is `-`: standard input when reading, standard output when writing."""
+    return os.fspath(path) == "-"
+
+
+def source_name(path: PathLike) -> str:
+    """What error messages call the file."""
+    return "<stdin>" if is_standard_stream(path) else os.fspath(path)
+
+
+def format_from_name(path: PathLike) -> str | None:
+    """The format the extension stands for (`.gz` aside), or None where it says nothing."""
+    name = os.fspath(path).lower().removesuffix(".gz")
+    return _FORMATS.get(Path(name).suffix)
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """All bytes of a file or of standard input, unpacked when they are gzip, whatever the file is called."""
+    try:
+        data = sys.stdin.buffer.read() if is_standard_stream(path) else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError("there is no such file", file=source_name(path)) from None
+    except IsADirectoryError:
+        raise DataError("this is a directory, a file is needed", file=source_name(path)) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=source_name(path)) from error
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except EOFError:
+        raise DataError("the gzip data is truncated", file=source_name(path)) from None
+    except (OSError, zlib.error) as error:
+        raise DataError(f"the gzip data is broken: {error}", file=source_name(path)) from error
+
+
+def utf8_without_bom(data: bytes, source: str) -> bytes:
+    """The same bytes, known to be UTF-8 and without a byte order mark."""
+    if not data.isascii():
+        _check_utf8(data, source)
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _check_utf8(data: bytes, source: str) -> None:
+    # In pieces, since one wide character would make a decoded copy four times as large as the file.
+    view, position = memoryview(data), 0
+    while position < len(data):
+        is_last = position + _CHUNK >= len(data)
+        try:
+            position += codecs.utf_8_decode(view[position : position + _CHUNK], "strict", is_last)[1]
+        except UnicodeDecodeError as error:
+            offset = position + error.start
+            line = data.count(b"\n", 0, offset) + 1
+            message = f"not UTF-8: byte {offset} (counted from 0) is 0x{data[offset]:02x}, {error.reason}"
+            raise DataError(message, file=source, line=line) from None
+
+
+@contextmanager
+def writing(path: PathLike) -> Iterator[IO[bytes]]:
+    """A binary stream to `path`, packed when the name ends in `.gz`. The file appears whole or not at all."""
+    if is_standard_stream(path):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with _replacing(path) as stream:
+        if os.fspath(path).lower().endswith(".gz"):
+            # No name and no time inside, so that the same rows give the same bytes.
+            with gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
+                yield cast(IO[bytes], packed)
+        else:
+            yield stream
+
+
+@contextmanager
+def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
+    target = Path(os.path.realpath(path))  # a link stays a link
+    is_special = target.exists() and not target.is_file()  # /dev/null must not be replaced by a file
+    written = target if is_special else target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        stream = written.open("wb" if is_special else "xb")
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+    try:
+        with stream:
+            yield stream
+        if not is_special:
+            os.replace(written, target)
+    except BaseException:
+        if not is_special:
+            written.unlink(missing_ok=True)
+        raise
+
+
+def import_pyarrow() -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.parquet`, loaded only when a Parquet file is at hand."""
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtra("Reading and writing Parquet", "parquet") from None

@@ -1,0 +1,168 @@
+"""CIDEr (Vedantam et al. 2015): similarity of tf-idf weighted n-grams."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from capeval.errors import DataError, ExpressionError
+from capeval.text.corpus import Corpus, Ngrams
+from capeval.types import Array, Info, Metric
+
+if TYPE_CHECKING:
+    from capeval.io.dftable import DfTable
+
+CITATION = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation (CVPR)"
+
+
+@dataclass(frozen=True)
+class Cider(Metric):
+    """`df`: where document frequencies come from: `corpus`, `coco-val2014` or the path of a table."""
+
+    n: int = 4
+    df: str = "corpus"
+    stem: bool = False
+
+    info: ClassVar[Info] = Info(
+        name="cider",
+        names=("cider",),
+        summary="cosine of tf-idf weighted n-grams, mean over references and orders, times 10",
+        citation=CITATION,
+        bounds=(0.0, 10.0),
+    )
+
+    # CIDEr-D overrides these two.
+    clip: ClassVar[bool] = False
+
+    def penalty_width(self) -> float:
+        return math.inf
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= 8:
+            raise ExpressionError(f"{self.info.name}: n is {self.n}; it must be from 1 to 8")
+
+    def stats(self, corpus: Corpus) -> Array:
+        """One column for each order: mean similarity to the references."""
+        grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
+        weights = corpus.memo(("idf", self.n, self.df, self.stem), lambda: self._idf(corpus, grams))
+        result: Array = corpus.engine.cider_stats(
+            grams.ids,
+            grams.counts,
+            grams.gram_offsets,
+            self.n,
+            weights,
+            *corpus.rows,
+            clip=self.clip,
+            sigma=self.penalty_width(),
+            threads=corpus.threads,
+        )
+        return result
+
+    def per_sample(self, stats: Array) -> Array:
+        return np.asarray(10.0 * stats.mean(axis=1, keepdims=True))
+
+    def joinable(self) -> bool:
+        return self.df != "corpus"
+
+    def signature_extras(self) -> dict[str, Any]:
+        return {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
+
+    def _idf(self, corpus: Corpus, grams: Ngrams) -> Array:
+        """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
+        if self.df == "corpus":
+            images = len(corpus.dataset.reference_sets)
+            if images < 2:
+                raise DataError(
+                    f"{self.info.name} over one image is 0 for every caption, because no n-gram tells images apart. "
+                    f"Use a table of document frequencies: {self.info.name}(df=coco-val2014), or one of your own made "
+                    "with `capeval df REFERENCES -o TABLE`"
+                )
+            _, _, group_offsets, group_captions = corpus.rows
+            counts = corpus.engine.document_frequency(
+                grams.ids, grams.gram_offsets, self.n, group_offsets, group_captions, len(grams.grams), corpus.threads
+            )
+        else:
+            images, counts = self._from_table(corpus, grams)
+        return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
+
+    def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
+        table = load_table(self.df)
+        for what, ours, theirs in (
+            ("tokenizer", corpus.tokenizer, table.tokenizer),
+            ("stem", self.stem, table.stem),
+            ("n", min(self.n, table.n), self.n),
+        ):
+            if ours != theirs:
+                raise DataError(
+                    f"the document-frequency table {self.df} does not fit {self.info.name}: its {what} is "
+                    f"{theirs if what != 'n' else table.n}, not {ours if what != 'n' else self.n}. Make a fitting "
+                    "table with `capeval df`"
+                )
+        vocabulary = _stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary
+        number = {word: i for i, word in enumerate(vocabulary)}
+        # One entry more than words: index -1, the padding of short n-grams, stays -1; absent words match nothing.
+        ours = np.array([number.get(word, -2) for word in table.vocabulary] + [-1], np.int32)
+        short = (table.grams[:, self.n :] == -1).all(axis=1)
+        entries, frequency = ours[table.grams[short, : self.n]], table.df[short]
+        matches = corpus.engine.match_grams(grams.grams, np.ascontiguousarray(entries), corpus.threads)
+        return table.images, np.where(matches >= 0, frequency[np.maximum(matches, 0)], 0)
+
+
+@dataclass(frozen=True)
+class CiderD(Cider):
+    """`sigma`: width of the length penalty; the rest as in `cider`."""
+
+    sigma: float = 6.0
+
+    info: ClassVar[Info] = Info(
+        name="cider_d",
+        names=("cider_d",),
+        summary="CIDEr with clipped counts and a length penalty; what the COCO evaluation calls CIDEr",
+        citation=CITATION,
+        bounds=(0.0, 10.0),
+    )
+    clip: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.sigma > 0:
+            raise ExpressionError(f"cider_d: sigma is {self.sigma}; it must be above 0")
+
+    def penalty_width(self) -> float:
+        return self.sigma
+
+
+@lru_cache(maxsize=4)
+def load_table(source: str) -> DfTable:
+    """A table by the name of a built-in one or by path."""
+    from capeval.io.dftable import builtin_table, read_table
+
+    is_path = "/" in source or source.endswith(".df") or Path(source).exists()
+    return read_table(source if is_path else builtin_table(source))
+
+
+def _stemmed_vocabulary(corpus: Corpus) -> list[str]:
+    return corpus.memo("stems", lambda: stems_of(corpus.words.vocabulary))
+
+
+def _stemmed_ngrams(corpus: Corpus, n: int) -> Ngrams:
+    def compute() -> Ngrams:
+        first: dict[str, int] = {}
+        number = np.array([first.setdefault(s, i) for i, s in enumerate(_stemmed_vocabulary(corpus))], np.int32)
+        tokens = number[corpus.words.tokens] if len(number) else corpus.words.tokens
+        return Ngrams(*corpus.engine.ngrams(tokens, corpus.words.offsets, n, corpus.threads), n)
+
+    return corpus.memo(("stemmed ngrams", n), compute)
+
+
+def stems_of(words: list[str]) -> list[str]:
+    """Snowball's English stems."""
+    from snowballstemmer import stemmer
+
+    stems: list[str] = stemmer("english").stemWords(words)
+    return stems

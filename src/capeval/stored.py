@@ -1,0 +1,122 @@
+"""Results on disk, and joining those of parts that were scored apart.
+
+The file is a NumPy archive: the statistics as arrays, everything else as one JSON text. Nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capeval.errors import DataError
+from capeval.evaluate import Result, Scored
+from capeval.io.files import PathLike, writing
+from capeval.registry import label, parse
+
+_FORMAT = 1
+_COLUMNS = ("ids", "images", "candidates", "systems")
+
+
+def save(result: Result, path: PathLike) -> None:
+    """Writes a result with its statistics, so that it can be resampled, or joined with others, later."""
+    meta = {
+        "format": _FORMAT,
+        "tokenizer": result.tokenizer,
+        "metrics": [
+            {"expression": label(s.metric, s.metric.info.name), "names": s.names, "revision": s.metric.info.revision}
+            for s in result.scored
+        ],
+        **{name: getattr(result, name) for name in _COLUMNS},
+    }
+    arrays = {f"stats_{i}": scored.stats for i, scored in enumerate(result.scored)}
+    with writing(path) as file:
+        np.savez_compressed(
+            file,
+            meta=np.frombuffer(json.dumps(meta).encode(), np.uint8),
+            reference_counts=result.reference_counts,
+            reference_hashes=result.reference_hashes,
+            **arrays,
+        )
+
+
+def load(path: PathLike) -> Result:
+    """Reads what `save` wrote."""
+    name = str(path)
+    if not Path(path).is_file():
+        raise DataError("there is no such file", file=name)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return _result(archive, name)
+    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as problem:
+        raise DataError(
+            f"not a result that `capeval score --save` wrote, or damaged ({problem}). Score the part again", file=name
+        ) from problem
+
+
+def join(results: Sequence[Result]) -> Result:
+    """One result from results of parts, as if all rows had been scored together."""
+    if not results:
+        raise DataError("there are no results to join")
+    first = results[0]
+    for other in results[1:]:
+        if other.tokenizer != first.tokenizer or _kinds(other) != _kinds(first):
+            raise DataError(f"the parts were scored differently: {_kinds(first)} and {_kinds(other)}")
+    for scored in first.scored:
+        if len(results) > 1 and not scored.metric.joinable():
+            name = scored.metric.info.name
+            raise DataError(
+                f"{name} weighs n-grams by the images scored together, so parts cannot be joined. Score each part with "
+                f"one shared table: {name}(df=coco-val2014), or a table made with `capeval df REFERENCES -o TABLE`"
+            )
+    seen: set[tuple[str, str]] = set()
+    keys = [(i, s) for result in results for i, s in zip(result.ids, result.systems, strict=True)]
+    repeated = [key[0] for key in keys if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+    if repeated:
+        raise DataError(f"{len(repeated)} captions are in several parts.", ids=repeated)
+    return Result(
+        *([value for result in results for value in getattr(result, name)] for name in _COLUMNS),
+        np.concatenate([result.reference_counts for result in results]),
+        np.concatenate([result.reference_hashes for result in results]),
+        tuple(
+            Scored(scored.metric, scored.names, np.concatenate([result.scored[i].stats for result in results]))
+            for i, scored in enumerate(first.scored)
+        ),
+        first.tokenizer,
+    )
+
+
+def _kinds(result: Result) -> list[str]:
+    return [key for scored in result.scored for key in scored.labels]
+
+
+def _result(archive: Any, name: str) -> Result:
+    meta = json.loads(archive["meta"].tobytes())
+    if meta["format"] != _FORMAT:
+        raise ValueError(f"format {meta['format']} is newer than this capeval reads")
+    columns = [_strings(meta[column]) for column in _COLUMNS]
+    counts, hashes = archive["reference_counts"], archive["reference_hashes"]
+    scored = []
+    for i, each in enumerate(meta["metrics"]):
+        metric = parse(each["expression"]).metric
+        if metric.info.revision != each["revision"]:
+            raise DataError(f"{metric.info.name} has changed since: score the part again with this capeval", file=name)
+        scored.append(Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"]))
+        if not set(scored[-1].names) <= set(metric.info.names):
+            raise ValueError("unknown score names")
+    lengths = {*map(len, columns), len(counts), len(hashes), *(len(s.stats) for s in scored)}
+    if len(lengths) != 1 or counts.dtype != np.int32 or hashes.dtype != np.uint64:
+        raise ValueError("its columns do not fit together")
+    if any(s.stats.dtype != np.float64 or s.stats.ndim != 2 for s in scored):
+        raise ValueError("its statistics are not numbers")
+    return Result(*columns, counts, hashes, tuple(scored), str(meta["tokenizer"]))
+
+
+def _strings(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of names is expected")
+    return values

@@ -1,0 +1,122 @@
+"""A dataset turned into numbers: every distinct caption tokenised once, and what several metrics share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval import engine
+from capeval.text.tokenize import encode
+from capeval.types import Dataset, Ints
+
+Longs = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Rows(NamedTuple):
+    """Which caption each row judges, and by which captions; the engine's view of a dataset."""
+
+    candidate: Ints
+    group: Ints
+    group_offsets: Longs
+    group_captions: Ints
+
+
+class Words(NamedTuple):
+    """Captions as token numbers: caption c is `tokens[offsets[c]:offsets[c + 1]]`."""
+
+    tokens: Ints
+    offsets: Longs
+    vocabulary: list[str]
+
+
+class Ngrams(NamedTuple):
+    """Distinct n-grams of each caption and order with their counts, as the engine gives them."""
+
+    ids: Ints
+    counts: Ints
+    gram_offsets: Longs
+    grams: Ints
+    n: int
+
+
+class Corpus:
+    """What metrics compute their statistics from."""
+
+    def __init__(self, dataset: Dataset, tokenizer: str = "ptb", threads: int = 1) -> None:
+        self.dataset, self.tokenizer, self.threads = dataset, tokenizer, threads
+        self.engine = engine.load()
+        self._memo: dict[Hashable, Any] = {}
+        self._number: dict[str, int] = {}
+        number = self._number
+        self.rows = Rows(
+            np.array([number.setdefault(text, len(number)) for text in dataset.candidates], np.int32),
+            dataset.group,
+            np.cumsum([0, *map(len, dataset.reference_sets)], dtype=np.int64),
+            np.array([number.setdefault(t, len(number)) for refs in dataset.reference_sets for t in refs], np.int32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    @property
+    def captions(self) -> list[str]:
+        """The distinct captions; everything per caption is in this order."""
+        return list(self._number)
+
+    @cached_property
+    def pieces(self) -> Words:
+        """Tokens as the tokenizer gives them; a few hold a no-break space (`23 3/4`, phone numbers)."""
+        return Words(*encode(self.captions, self.tokenizer, self.threads))
+
+    @cached_property
+    def words(self) -> Words:
+        """Tokens split at every white space, as the official n-gram metrics (but not ROUGE) do a second time."""
+        pieces = self.pieces
+        if all(len(word.split()) == 1 for word in pieces.vocabulary):
+            return pieces
+        return _split_words(pieces)
+
+    def ngrams(self, n: int) -> Ngrams:
+        def compute() -> Ngrams:
+            words = self.words
+            return Ngrams(*self.engine.ngrams(words.tokens, words.offsets, n, self.threads), n)
+
+        return self.memo(("ngrams", n), compute)
+
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Computes once what several metrics share."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: T = self._memo[key]
+        return value
+
+    @cached_property
+    def reference_digest(self) -> str:
+        """Hash of the images and their references, whatever their order."""
+        sets = sorted(_digest(repr(sorted(references)).encode()) for references in self.dataset.reference_sets)
+        return _digest(b"".join(sets)).hex()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8).digest()
+
+
+def _split_words(pieces: Words) -> Words:
+    vocabulary: dict[str, int] = {}
+    parts = [[vocabulary.setdefault(part, len(vocabulary)) for part in word.split()] for word in pieces.vocabulary]
+    counts = np.array([len(part) for part in parts], np.int64)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    flat = np.array([number for part in parts for number in part], np.int32)
+    per_token = counts[pieces.tokens]
+    ends = np.cumsum(per_token)
+    # Token t becomes flat[starts[t]:starts[t] + counts[t]]; all of them at once.
+    within = np.arange(int(per_token.sum())) - np.repeat(ends - per_token, per_token)
+    tokens = flat[np.repeat(starts[pieces.tokens], per_token) + within]
+    offsets = np.concatenate([[0], ends])[pieces.offsets].astype(np.int64)
+    return Words(tokens, offsets, list(vocabulary))

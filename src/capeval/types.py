@@ -1,0 +1,163 @@
+"""The few forms that everything else passes around.
+
+One candidate caption is one row everywhere: row i of a dataset is row i of every array made from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from capeval.text.corpus import Corpus
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One candidate caption with what it is judged by."""
+
+    id: str
+    image: str
+    candidate: str
+    references: tuple[str, ...] = ()
+    system: str = ""
+
+
+class Dataset(Sequence[Sample]):
+    """Rows held as columns. Reference sets are stored once and shared by the rows that use them.
+
+    `group[i]` is the index in `reference_sets` of row i's references. A reference set stands for one image:
+    document frequencies count it once, however many candidates the image has.
+    """
+
+    __slots__ = ("candidates", "group", "ids", "images", "reference_sets", "systems")
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        images: Sequence[str],
+        candidates: Sequence[str],
+        reference_sets: Sequence[tuple[str, ...]],
+        group: Sequence[int] | Ints,
+        systems: Sequence[str] | None = None,
+    ) -> None:
+        self.ids, self.images, self.candidates = list(ids), list(images), list(candidates)
+        self.reference_sets = list(reference_sets)
+        self.group: Ints = np.asarray(group, dtype=np.int32)
+        self.systems = list(systems) if systems is not None else [""] * len(self.ids)
+        lengths = {len(self.ids), len(self.images), len(self.candidates), len(self.systems), len(self.group)}
+        if len(lengths) != 1:
+            raise ValueError(f"columns differ in length: {sorted(lengths)}")
+
+    @classmethod
+    def from_samples(cls, samples: Sequence[Sample]) -> Dataset:
+        """Rows with the same image and the same references share one reference set."""
+        sets: dict[tuple[str, tuple[str, ...]], int] = {}
+        group = [sets.setdefault((s.image, s.references), len(sets)) for s in samples]
+        return cls(
+            [s.id for s in samples],
+            [s.image for s in samples],
+            [s.candidate for s in samples],
+            [references for _, references in sets],
+            group,
+            [s.system for s in samples],
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+    def __getitem__(self, index: int | slice) -> Sample | Dataset:
+        if isinstance(index, slice):
+            return self.rows(range(*index.indices(len(self))))
+        return Sample(
+            self.ids[index],
+            self.images[index],
+            self.candidates[index],
+            self.reference_sets[self.group[index]],
+            self.systems[index],
+        )
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[i] for i in range(len(self)))
+
+    def rows(self, indices: Sequence[int]) -> Dataset:
+        """The given rows, in the given order, with only the reference sets they use."""
+        used: dict[int, int] = {}
+        group = [used.setdefault(int(self.group[i]), len(used)) for i in indices]
+        return Dataset(
+            [self.ids[i] for i in indices],
+            [self.images[i] for i in indices],
+            [self.candidates[i] for i in indices],
+            [self.reference_sets[g] for g in used],
+            group,
+            [self.systems[i] for i in indices],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What the command line, the docs and the contract tests know about a metric."""
+
+    name: str
+    names: tuple[str, ...]
+    """The scores it gives, in the order of the columns of `per_sample`."""
+    summary: str
+    citation: str
+    bounds: tuple[float, float] = (0.0, 1.0)
+    revision: int = 1
+    """Raised whenever a published number moves."""
+
+
+class Metric:
+    """A metric is a frozen dataclass whose fields are its parameters.
+
+    `stats` is the only part that looks at captions. Everything after it works on rows of numbers, so any resample
+    can be scored, and parts computed on different machines can be stacked. The default corpus score is the mean over
+    rows; a metric whose corpus score is something else overrides `summands` and `from_totals`.
+    """
+
+    info: ClassVar[Info]
+
+    def stats(self, corpus: Corpus) -> Array:
+        """Sufficient statistics, shape [rows, k]."""
+        raise NotImplementedError
+
+    def per_sample(self, stats: Array) -> Array:
+        """Scores per caption, shape [rows, names]."""
+        raise NotImplementedError
+
+    def summands(self, stats: Array) -> Array:
+        """The numbers, shape [rows, s], whose totals over the rows decide the corpus score."""
+        return self.per_sample(stats)
+
+    def from_totals(self, totals: Array, rows: int | Array) -> Array:
+        """Corpus scores [..., names] from totals [..., s] of `summands` over `rows` rows."""
+        return np.asarray(totals / rows)
+
+    def corpus_score(self, stats: Array) -> Array:
+        """The score of all rows together, shape [names]; any selection of rows may be passed."""
+        if not len(stats):
+            raise ValueError("a corpus score needs at least one row")
+        # fsum: exactly rounded, so that the order of the rows cannot change the last digit.
+        totals = np.array([math.fsum(column) for column in self.summands(stats).T])
+        return self.from_totals(totals, len(stats))
+
+    def joinable(self) -> bool:
+        """Whether statistics of parts scored separately may be stacked."""
+        return True
+
+    def signature_extras(self) -> Mapping[str, Any]:
+        """Facts beyond the parameters that decide the score, such as the hash of a table or a checkpoint."""
+        return {}
