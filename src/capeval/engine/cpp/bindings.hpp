@@ -1,0 +1,84 @@
+// The border to Python that all bindings share: arrays in, arrays out. Kernels check what the numbers say, these
+// helpers what the arrays are.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string_view>
+
+#include "common.hpp"
+
+namespace capeval {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// Any dtype, shape and layout: these are checked here, because a mismatch should be a ValueError that names the array.
+using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+
+template <class T>
+View<T> view(const Array& array, size_t dimensions, const char* name, const char* type) {
+    bool fits = array.ndim() == dimensions && array.dtype() == nb::dtype<T>();
+    int64_t size = 1;
+    for (size_t axis = dimensions; fits && axis-- > 0;) {
+        const auto extent = static_cast<int64_t>(array.shape(axis));
+        fits = extent <= 1 || array.stride(axis) == size;
+        size *= extent;
+    }
+    const auto* data = static_cast<const T*>(array.data());
+    fits = fits && (size == 0 || reinterpret_cast<uintptr_t>(data) % alignof(T) == 0);
+    if (!fits) {
+        const std::string shape = std::to_string(dimensions) + "-dimensional contiguous array of " + type;
+        throw std::invalid_argument(std::string(name) + " must be a " + shape);
+    }
+    return {data, size};
+}
+
+inline View<int32_t> ints(const Array& array, const char* name) { return view<int32_t>(array, 1, name, "int32"); }
+inline View<int64_t> longs(const Array& array, const char* name) { return view<int64_t>(array, 1, name, "int64"); }
+inline View<double> doubles(const Array& array, const char* name) { return view<double>(array, 1, name, "float64"); }
+inline View<int32_t> int_rows(const Array& array, const char* name) { return view<int32_t>(array, 2, name, "int32"); }
+
+template <class Compute>
+auto without_gil(const Compute& compute) {
+    nb::gil_scoped_release released;
+    return compute();
+}
+
+// Hands the memory to NumPy, which frees it with the last array that uses it.
+template <class T>
+nb::object to_numpy(Buffer<T> buffer) {
+    const auto size = static_cast<size_t>(buffer.size());
+    T* data = buffer.release();
+    nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+}
+
+template <class T>
+nb::object to_numpy(Buffer<T> buffer, int64_t columns) {
+    const auto rows = static_cast<size_t>(buffer.size() / columns);
+    T* data = buffer.release();
+    nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {rows, static_cast<size_t>(columns)}, owner));
+}
+
+// Python keeps the UTF-8 form with the string, and the list keeps the string: the views stay valid without the GIL.
+inline std::vector<std::string_view> texts_of(const nb::list& texts) {
+    std::vector<std::string_view> views;
+    views.reserve(texts.size());
+    for (const nb::handle text : texts) {
+        if (!nb::isinstance<nb::str>(text)) throw std::invalid_argument("texts must be strings");
+        Py_ssize_t size = 0;
+        const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+        if (data == nullptr) throw nb::python_error();
+        views.emplace_back(data, static_cast<size_t>(size));
+    }
+    return views;
+}
+
+// Each part of the engine adds its functions to the module.
+void bind_scan(nb::module_& module);
+void bind_scores(nb::module_& module);
+
+}  // namespace capeval
