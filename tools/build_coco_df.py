@@ -16,8 +16,8 @@ import json
 import zipfile
 from pathlib import Path
 
-from capeval.io.dftable import DfTable, build_table, write_table
-from capeval.text.tokenize import tokenize
+from capeval.io.dftable import DfTable, write_table
+from capeval.metrics.cider import make_table
 
 MEMBER = "coco/annotations/captions_val2014.json"
 MEMBER_SIZE = 31_887_262
@@ -52,10 +52,7 @@ def read_captions(jar: Path) -> dict[int, list[str]]:
 
 
 def count(captions: dict[int, list[str]]) -> DfTable:
-    """Tokenise all captions at once, then hand them out to their images again."""
-    tokens = iter(tokenize([caption for texts in captions.values() for caption in texts], "ptb"))
-    reference_sets = [[next(tokens) for _ in texts] for texts in captions.values()]
-    return build_table(reference_sets, n=4, tokenizer="ptb")
+    return make_table([tuple(texts) for texts in captions.values()], tokenizer="ptb")
 
 
 def main() -> None:

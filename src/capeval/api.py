@@ -90,11 +90,15 @@ def tokenize(texts: str | Sequence[str], tokenizer: str = "ptb") -> list[Any]:
 
 
 def _candidates(source: Captions) -> captions.Candidates:
-    return captions.read_candidates(source) if isinstance(source, str | os.PathLike) else captions.candidates_from(source)
+    return (
+        captions.read_candidates(source) if isinstance(source, str | os.PathLike) else captions.candidates_from(source)
+    )
 
 
 def _references(source: Captions) -> captions.References:
-    return captions.read_references(source) if isinstance(source, str | os.PathLike) else captions.references_from(source)
+    return (
+        captions.read_references(source) if isinstance(source, str | os.PathLike) else captions.references_from(source)
+    )
 
 
 def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Candidates:
@@ -105,11 +109,15 @@ def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Ca
     place = {key: i for i, key in enumerate(b.ids)}
     missing = [key for key in a.ids if key not in place]
     if missing:
-        raise DataError(f"{len(missing)} captions of {a.source} are not there to compare with", file=b.source, ids=missing)
+        raise DataError(
+            f"{len(missing)} captions of {a.source} are not there to compare with", file=b.source, ids=missing
+        )
     known = set(a.ids)
     extra = [key for key in b.ids if key not in known]
     if extra:
-        raise DataError(f"{len(extra)} captions are not in {a.source}; both must cover the same", file=b.source, ids=extra)
+        raise DataError(
+            f"{len(extra)} captions are not in {a.source}; both must cover the same", file=b.source, ids=extra
+        )
     order = [place[key] for key in a.ids]
     moved = [key for key, image, i in zip(a.ids, a.images, order, strict=True) if b.images[i] != image]
     if moved:

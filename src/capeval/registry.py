@@ -21,7 +21,9 @@ from capeval.errors import CapevalError, ExpressionError, UnknownName
 from capeval.types import Metric
 
 _EXPRESSION = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<parameters>.*)\))?\s*", re.DOTALL)
-_PARAMETER = re.compile(r"""\s*(?P<key>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^,"'()]*))\s*(?:,|$)""")
+_PARAMETER = re.compile(
+    r"""\s*(?P<key>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^,"'()]*))\s*(?:,|$)"""
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,13 @@ def metric_classes() -> dict[str, type[Metric]]:
     found: dict[str, type[Metric]] = {}
     for module in pkgutil.iter_modules(metrics.__path__):
         for value in vars(import_module(f"{metrics.__name__}.{module.name}")).values():
-            if isinstance(value, type) and issubclass(value, Metric) and value is not Metric and "info" in vars(value):
-                if found.setdefault(value.info.name, value) is not value:
-                    raise CapevalError(f"two metrics are called {value.info.name!r}")
+            if _is_metric(value) and found.setdefault(value.info.name, value) is not value:
+                raise CapevalError(f"two metrics are called {value.info.name!r}")
     return found
+
+
+def _is_metric(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Metric) and "info" in vars(value)
 
 
 @cache
@@ -74,8 +79,10 @@ def parse_all(expressions: Iterable[str | Metric]) -> list[Selection]:
     selections, problems = [], []
     for expression in expressions:
         try:
-            whole = isinstance(expression, Metric)
-            selections.append(Selection(expression, expression.info.names) if whole else parse(expression))  # type: ignore[union-attr, arg-type]
+            if isinstance(expression, Metric):
+                selections.append(Selection(expression, expression.info.names))
+            else:
+                selections.append(parse(expression))
         except CapevalError as problem:
             problems.append(problem)
     if len(problems) == 1:
@@ -139,7 +146,9 @@ def _read(text: str, kind: type, where: str) -> Any:
         try:
             value = kind(text)
         except ValueError:
-            raise ExpressionError(f"{where} is {text!r}; it must be {'a whole number' if kind is int else 'a number'}") from None
+            raise ExpressionError(
+                f"{where} is {text!r}; it must be {'a whole number' if kind is int else 'a number'}"
+            ) from None
         if not math.isfinite(value):
             raise ExpressionError(f"{where} is {text!r}; it must be finite")
         return value

@@ -33,7 +33,7 @@ def save(result: Result, path: PathLike) -> None:
         ],
         **{name: getattr(result, name) for name in _COLUMNS},
     }
-    arrays = {f"stats_{i}": scored.stats for i, scored in enumerate(result.scored)}
+    arrays: dict[str, Any] = {f"stats_{i}": scored.stats for i, scored in enumerate(result.scored)}
     with writing(path) as file:
         np.savez_compressed(
             file,
@@ -79,14 +79,14 @@ def join(results: Sequence[Result]) -> Result:
     if repeated:
         raise DataError(f"{len(repeated)} captions are in several parts.", ids=repeated)
     return Result(
-        *([value for result in results for value in getattr(result, name)] for name in _COLUMNS),
-        np.concatenate([result.reference_counts for result in results]),
-        np.concatenate([result.reference_hashes for result in results]),
-        tuple(
+        **{name: [value for result in results for value in getattr(result, name)] for name in _COLUMNS},
+        reference_counts=np.concatenate([result.reference_counts for result in results]),
+        reference_hashes=np.concatenate([result.reference_hashes for result in results]),
+        scored=tuple(
             Scored(scored.metric, scored.names, np.concatenate([result.scored[i].stats for result in results]))
             for i, scored in enumerate(first.scored)
         ),
-        first.tokenizer,
+        tokenizer=first.tokenizer,
     )
 
 
@@ -98,7 +98,7 @@ def _result(archive: Any, name: str) -> Result:
     meta = json.loads(archive["meta"].tobytes())
     if meta["format"] != _FORMAT:
         raise ValueError(f"format {meta['format']} is newer than this capeval reads")
-    columns = [_strings(meta[column]) for column in _COLUMNS]
+    columns: dict[str, Any] = {column: _strings(meta[column]) for column in _COLUMNS}
     counts, hashes = archive["reference_counts"], archive["reference_hashes"]
     scored = []
     for i, each in enumerate(meta["metrics"]):
@@ -108,12 +108,18 @@ def _result(archive: Any, name: str) -> Result:
         scored.append(Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"]))
         if not set(scored[-1].names) <= set(metric.info.names):
             raise ValueError("unknown score names")
-    lengths = {*map(len, columns), len(counts), len(hashes), *(len(s.stats) for s in scored)}
+    lengths = {*map(len, columns.values()), len(counts), len(hashes), *(len(s.stats) for s in scored)}
     if len(lengths) != 1 or counts.dtype != np.int32 or hashes.dtype != np.uint64:
         raise ValueError("its columns do not fit together")
     if any(s.stats.dtype != np.float64 or s.stats.ndim != 2 for s in scored):
         raise ValueError("its statistics are not numbers")
-    return Result(*columns, counts, hashes, tuple(scored), str(meta["tokenizer"]))
+    return Result(
+        **columns,
+        reference_counts=counts,
+        reference_hashes=hashes,
+        scored=tuple(scored),
+        tokenizer=str(meta["tokenizer"]),
+    )
 
 
 def _strings(values: Any) -> list[str]:

@@ -36,7 +36,9 @@ def both_cases(unit: int) -> frozenset[int]:
     for other in {char.lower(), char.upper(), char.title()}:
         if len(other) == 1:
             same.add(ord(other))
-    return frozenset(same | {u for u in _CASED_ODDITIES if {chr(u).lower()[:1], chr(u).upper()[:1]} & set(map(chr, same))})
+    return frozenset(
+        same | {u for u in _CASED_ODDITIES if {chr(u).lower()[:1], chr(u).upper()[:1]} & set(map(chr, same))}
+    )
 
 
 # Characters whose lower or upper case is a plain ASCII letter: long s, Kelvin sign, dotted and dotless i.
@@ -79,7 +81,7 @@ class Nfa:
         if kind is sre.IN:
             return self._chars(self._class(value))
         if kind is sre.SUBPATTERN:
-            _, on, off, body = value
+            _, _, off, body = value
             return self._sequence(body, caseless and not off & sre.SRE_FLAG_IGNORECASE)
         if kind is sre.BRANCH:
             return self._either([self._sequence(branch, caseless) for branch in value[1]])

@@ -27,7 +27,9 @@ def make() -> Scanner:
     tokens = [f"(?:{expand(rule.token)})" for rule in RULES]
     follows = [f"(?:{expand(rule.follow)})" for rule in RULES]
     looking = [i for i, rule in enumerate(RULES) if rule.follow]
-    main = [token + follow if rule.follow else token for rule, token, follow in zip(RULES, tokens, follows, strict=True)]
+    main = [
+        token + follow if rule.follow else token for rule, token, follow in zip(RULES, tokens, follows, strict=True)
+    ]
     parts = [[tokens[i]] for i in looking] + [[follows[i]] for i in looking]
     table = build([main, *parts], symbol_sets())
     heads, tails = np.zeros(len(RULES), np.uint16), np.zeros(len(RULES), np.uint16)

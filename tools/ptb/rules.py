@@ -73,7 +73,10 @@ PARTS: dict[str, str] = {
         r"""|(?:[^ \t\n\f\r"`'<>|.!?(){{}},-_$]+\.)+(?:com|net|org|edu))"""
         r'(?:/[^ \t\n\f\r"<>|()]+[^ \t\n\f\r"<>|.!?(){{}},-])?'
     ),
-    "email": r"(?:&lt;|<)?[a-zA-Z0-9][^ \t\n\f\r\"<>|()\u00a0{{}}]*@(?:[^ \t\n\f\r\"<>|(){{}}.\u00a0]+\.)*[^ \t\n\f\r\"<>|(){{}}.\u00a0]+(?:&gt;|>)?",
+    "email": (
+        r'(?:&lt;|<)?[a-zA-Z0-9][^ \t\n\f\r"<>|()\u00a0{{}}]*@(?:[^ \t\n\f\r"<>|(){{}}.\u00a0]+\.)*'
+        r'[^ \t\n\f\r"<>|(){{}}.\u00a0]+(?:&gt;|>)?'
+    ),
     "handle": r"(?:@[a-zA-Z_][a-zA-Z_0-9]*|\#{letter}+)",
     "tag": (
         r"<(?:[!?][A-Za-z-][^>\r\n]*|[A-Za-z][A-Za-z0-9_:.-]*(?:[ ]+(?:[A-Za-z][A-Za-z0-9_:.-]*"
@@ -92,15 +95,15 @@ PARTS: dict[str, str] = {
         r"|(?-i:W)ash|Wisc?|Wyo"
     ),
     "company": r"Inc|Cos?|Corp|Pp?t[ye]s?|Ltd|Plc|Bancorp|Bhd|Assn|Univ|Intl|Sys|Rt",
-    "closing": r"(?:{month_day}|{state}|{company}|tel|est|ext|sq|Jr|Sr|Bros|(?:Ed|Ph)\.D|Esq|Rd|Blvd|etc|al|seq|Bldg)\.",
+    "closing": (
+        r"(?:{month_day}|{state}|{company}|tel|est|ext|sq|Jr|Sr|Bros|(?:Ed|Ph)\.D|Esq|Rd|Blvd|etc|al|seq|Bldg)\."
+    ),
     "title": (
         r"Mr|Mrs|Ms|(?-i:M)iss|Drs?|Profs?|Sens?|Reps?|Attys?|Lt|Col|Gen|Messrs|Govs?|Adm|Rev|Maj|Sgt|Cpl|Pvt|Capt"
         r"|Ste?|Ave|Pres|Lieut|Hon|Brig|Co?mdr|Pfc|Spc|Supts?|Det|Mt|Ft|Adj|Adv|Asst|Assoc|Ens|Insp|Mlle|Mme|Msgr|Sfc"
     ),
     "acronym": r"(?:[A-Za-z](?:\.[A-Za-z])*|(?:Canada|Sino|Korean|EU|Japan|non)-U\.S|U\.S\.-(?:U\.K|U\.S\.S\.R))",
-    "leading": (
-        r"(?:{title}|vs|Alex|Wm|Jos|Cie|a\.k\.a|cf|TREAS|Ph|{acronym}|Invt|Elec|Natl|M[ft]g|Dept)"
-    ),
+    "leading": (r"(?:{title}|vs|Alex|Wm|Jos|Cie|a\.k\.a|cf|TREAS|Ph|{acronym}|Invt|Elec|Natl|M[ft]g|Dept)"),
     "before_number": r"(?:ca|figs?|prop|nos?|art|bldg|pp|op)\.",
     "opener": (
         r"(?:(?-i:A)(?:bout|ccording|dditionally|fter|n|s|t)?|(?-i:B)ut|(?-i:E)arlier|(?-i:H)e(?:re?)?|(?-i:H)owever"
@@ -114,7 +117,10 @@ PARTS: dict[str, str] = {
     "double_quote": r'(?:"|&quot;)',
     "dots": r"(?:\.{{3,5}}|(?:\.[ \u00a0]){{2,4}}\.|[\x85\u2026])",
     "smiley": r"[<>]?[:;=][-o*']?[()DPdpO\\{{@|\[\]]",
-    "asian_smiley": r"(?:[\^x=~<>]\.\[\^x=[^<]*<>\]|[-\^x=~<>']_[-\^x=~<>']|\([-\^x=~<>'][_.]?[-\^x=~<>']\)|\([\^x=~<>']-[\^x=~<>'`]\))",
+    "asian_smiley": (
+        r"(?:[\^x=~<>]\.\[\^x=[^<]*<>\]|[-\^x=~<>']_[-\^x=~<>']|\([-\^x=~<>'][_.]?[-\^x=~<>']\)"
+        r"|\([\^x=~<>']-[\^x=~<>'`]\))"
+    ),
     "bracket_name": r"-(?:RRB|LRB|RCB|LCB|RSB|LSB)-",
 }
 
@@ -142,7 +148,10 @@ RULES: list[Rule] = [
     Rule("plain", r"{script_number}"),
     Rule("nbsp", r"{fraction}"),
     Rule("vulgar_fraction", r"[\u00bc-\u00be\u2153-\u215e]"),
-    Rule("ampersand", r"{bracket_name}|C\.D\.s|pro-|anti-|S(?:&|&amp;)P-500|S(?:&|&amp;)Ls|Cap{apostrophe}n|c{apostrophe}est"),
+    Rule(
+        "ampersand",
+        r"{bracket_name}|C\.D\.s|pro-|anti-|S(?:&|&amp;)P-500|S(?:&|&amp;)Ls|Cap{apostrophe}n|c{apostrophe}est",
+    ),
     Rule("plain", r"{slashed}"),
     Rule("plain", r"[A-Z]*\$|\#"),
     Rule("currency", r"[\xa2-\xa5\x80\u20a0\u20ac\u060b\u0e3f\u20a4\uffe0\uffe1\uffe5\uffe6]"),

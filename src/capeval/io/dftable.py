@@ -27,8 +27,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from operator import lt
 from pathlib import Path
@@ -70,55 +69,6 @@ class DfTable:
     """[M]"""
     digest: str
     """Names the contents, for signatures: equal tables have equal digests."""
-
-
-def build_table(
-    reference_sets: Iterable[Sequence[Sequence[str]]], *, n: int = 4, tokenizer: str, stem: bool = False
-) -> DfTable:
-    """Count the n-grams of tokenised references, one set per image.
-
-    `tokenizer` and `stem` only record how the tokens were made.
-    """
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__  # a new word gets the next number
-    captions: list[Ints] = []
-    caption_images: list[int] = []
-    images = 0
-    for references in reference_sets:
-        for words in references:
-            captions.append(np.fromiter(map(numbers.__getitem__, words), np.int32, len(words)))
-            caption_images.append(images)
-        images += 1
-    lengths = np.array([len(caption) for caption in captions], np.int64)
-    text = np.concatenate([np.empty(0, np.int32), *captions]).astype(np.int64)
-    image_at = np.repeat(np.array(caption_images, np.int64), lengths)
-    end_at = np.repeat(np.cumsum(lengths), lengths)
-    grams, df = _count(text, image_at, end_at, images, n)
-    return table_from_counts(images, n, tokenizer, stem, list(numbers), grams, df)
-
-
-def _count(text: Longs, image_at: Longs, end_at: Longs, images: int, n: int) -> tuple[Ints, Ints]:
-    """N-grams and their df; `image_at` and `end_at` say, per token, which image it is of and where its caption ends."""
-    words = int(text.max(initial=0)) + 1
-    rows, frequencies = [np.empty((0, n), np.int32)], [np.empty(0, np.int32)]
-    start = np.arange(len(text))  # where an n-gram of the current order may begin
-    node = np.zeros(len(text), np.int64)  # which n-gram of the order below begins there
-    shorter = np.empty((1, 0), np.int32)  # the n-grams of the order below
-    for order in range(1, n + 1):
-        fits = start + order <= end_at[start]
-        start, node = start[fits], node[fits]
-        distinct, node = np.unique(node * words + text[start + order - 1], return_inverse=True)
-        grams = np.column_stack([shorter[distinct // words], distinct % words]).astype(np.int32)
-        # Once per image. Sorting finds the repeats several times faster than np.unique, which hashes.
-        seen = np.sort(node * images + image_at[start])
-        seen = seen[np.diff(seen, prepend=-1) > 0]
-        df = np.bincount(seen // max(1, images), minlength=len(distinct)).astype(np.int32)
-        rows.append(_padded(grams, n))
-        frequencies.append(df)
-        # What begins with a rare n-gram is rare itself: do not look at it again.
-        frequent = df[node] > 1
-        start, node, shorter = start[frequent], node[frequent], grams
-    return np.concatenate(rows), np.concatenate(frequencies)
 
 
 def table_from_counts(

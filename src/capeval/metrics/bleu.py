@@ -64,7 +64,7 @@ class Bleu(Metric):
         return self._geometric_means(precisions) * penalty
 
     def _split(self, stats: Array) -> tuple[Array, Array, Array, Array]:
-        return stats[..., : ORDERS], stats[..., ORDERS : 2 * ORDERS], stats[..., -2:-1], stats[..., -1:]
+        return stats[..., :ORDERS], stats[..., ORDERS : 2 * ORDERS], stats[..., -2:-1], stats[..., -1:]
 
     def _geometric_means(self, precisions: Array) -> Array:
         products = np.cumprod(precisions, axis=-1)

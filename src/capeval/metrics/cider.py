@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from capeval.errors import DataError, ExpressionError
 from capeval.text.corpus import Corpus, Ngrams
-from capeval.types import Array, Info, Metric
+from capeval.types import Array, Dataset, Info, Ints, Metric
 
 if TYPE_CHECKING:
     from capeval.io.dftable import DfTable
@@ -82,27 +83,20 @@ class Cider(Metric):
                     f"Use a table of document frequencies: {self.info.name}(df=coco-val2014), or one of your own made "
                     "with `capeval df REFERENCES -o TABLE`"
                 )
-            _, _, group_offsets, group_captions = corpus.rows
-            counts = corpus.engine.document_frequency(
-                grams.ids, grams.gram_offsets, self.n, group_offsets, group_captions, len(grams.grams), corpus.threads
-            )
+            counts = _document_frequency(corpus, grams)
         else:
             images, counts = self._from_table(corpus, grams)
         return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
 
     def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
         table = load_table(self.df)
-        for what, ours, theirs in (
-            ("tokenizer", corpus.tokenizer, table.tokenizer),
-            ("stem", self.stem, table.stem),
-            ("n", min(self.n, table.n), self.n),
-        ):
-            if ours != theirs:
-                raise DataError(
-                    f"the document-frequency table {self.df} does not fit {self.info.name}: its {what} is "
-                    f"{theirs if what != 'n' else table.n}, not {ours if what != 'n' else self.n}. Make a fitting "
-                    "table with `capeval df`"
-                )
+        wanted = {"tokenizer": corpus.tokenizer, "stem": self.stem, "n": self.n}
+        found = {"tokenizer": table.tokenizer, "stem": table.stem, "n": table.n}
+        if wanted | {"n": found["n"]} != found or table.n < self.n:
+            raise DataError(
+                f"the document-frequency table {self.df} does not fit {self.info.name}: it has {found}, and {wanted} is "
+                "needed. Make a fitting table with `capeval df`"
+            )
         vocabulary = _stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary
         number = {word: i for i, word in enumerate(vocabulary)}
         # One entry more than words: index -1, the padding of short n-grams, stays -1; absent words match nothing.
@@ -146,6 +140,32 @@ def load_table(source: str) -> DfTable:
     return read_table(source if is_path else builtin_table(source))
 
 
+def make_table(
+    reference_sets: Sequence[tuple[str, ...]],
+    *,
+    n: int = 4,
+    stem: bool = False,
+    tokenizer: str = "ptb",
+    threads: int = 1,
+) -> DfTable:
+    """The table of a reference collection: in how many images' references each n-gram occurs."""
+    from capeval.io.dftable import table_from_counts
+
+    corpus = Corpus(Dataset([], [], [], reference_sets, []), tokenizer, threads)
+    grams = _stemmed_ngrams(corpus, n) if stem else corpus.ngrams(n)
+    vocabulary = _stemmed_vocabulary(corpus) if stem else corpus.words.vocabulary
+    counts = _document_frequency(corpus, grams)
+    return table_from_counts(len(reference_sets), n, tokenizer, stem, vocabulary, grams.grams, counts)
+
+
+def _document_frequency(corpus: Corpus, grams: Ngrams) -> Ints:
+    _, _, group_offsets, group_captions = corpus.rows
+    counts: Ints = corpus.engine.document_frequency(
+        grams.ids, grams.gram_offsets, grams.n, group_offsets, group_captions, len(grams.grams), corpus.threads
+    )
+    return counts
+
+
 def _stemmed_vocabulary(corpus: Corpus) -> list[str]:
     return corpus.memo("stems", lambda: stems_of(corpus.words.vocabulary))
 
@@ -155,7 +175,7 @@ def _stemmed_ngrams(corpus: Corpus, n: int) -> Ngrams:
         first: dict[str, int] = {}
         number = np.array([first.setdefault(s, i) for i, s in enumerate(_stemmed_vocabulary(corpus))], np.int32)
         tokens = number[corpus.words.tokens] if len(number) else corpus.words.tokens
-        return Ngrams(*corpus.engine.ngrams(tokens, corpus.words.offsets, n, corpus.threads), n)
+        return corpus.count_ngrams(tokens, n)
 
     return corpus.memo(("stemmed ngrams", n), compute)
 

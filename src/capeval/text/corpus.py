@@ -84,10 +84,14 @@ class Corpus:
 
     def ngrams(self, n: int) -> Ngrams:
         def compute() -> Ngrams:
-            words = self.words
-            return Ngrams(*self.engine.ngrams(words.tokens, words.offsets, n, self.threads), n)
+            return self.count_ngrams(self.words.tokens, n)
 
         return self.memo(("ngrams", n), compute)
+
+    def count_ngrams(self, tokens: Ints, n: int) -> Ngrams:
+        """N-grams of the captions with other numbers for their words, such as the numbers of stems."""
+        ids, counts, gram_offsets, grams = self.engine.ngrams(tokens, self.words.offsets, n, self.threads)
+        return Ngrams(ids, counts, gram_offsets, grams, n)
 
     def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Computes once what several metrics share."""

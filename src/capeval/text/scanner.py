@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,8 @@ SKIP = KINDS.index("skip")
 def ptb_scanner() -> Scanner:
     """The Penn Treebank tokenizer of the COCO evaluation."""
     with (files("capeval") / "data" / "ptb.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return Scanner(**{name: int(arrays[name]) if name == "start" else arrays[name] for name in Scanner._fields})
+        tables: dict[str, Any] = {name: arrays[name] for name in Scanner._fields}
+    return Scanner(**tables | {"start": int(tables["start"])})
 
 
 @cache

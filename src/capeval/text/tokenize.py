@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ def tokenize(texts: Sequence[str], tokenizer: str = "ptb", threads: int = 1) -> 
     """The tokens of each text."""
     tokens, offsets, vocabulary = encode(texts, tokenizer, threads)
     words = [vocabulary[token] for token in tokens]
-    return [words[begin:end] for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [words[begin:end] for begin, end in pairwise(offsets)]
 
 
 def encode(
@@ -85,7 +86,9 @@ def _lower(text: str) -> str:
         return text.lower()
     place = text.rindex("\u03a3")
     final = text[:place].lower() != text[:place].upper() and text[place + 1 :].lower() == text[place + 1 :].upper()
-    return text[:place].lower().replace("\u03c2", "\u03c3") + ("\u03c2" if final else "\u03c3") + text[place + 1 :].lower()
+    return (
+        text[:place].lower().replace("\u03c2", "\u03c3") + ("\u03c2" if final else "\u03c3") + text[place + 1 :].lower()
+    )
 
 
 def _without_soft_hyphens(text: str) -> str:

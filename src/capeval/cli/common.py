@@ -1,0 +1,120 @@
+"""What several commands share: options, progress and the printing of tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from capeval.text.tokenize import TOKENIZERS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+references_option = click.option(
+    "-r", "--references", required=True, metavar="FILE", help="References: COCO annotations, or JSON id -> captions."
+)
+metrics_option = click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="EXPR",
+    help="Metric, score or expression such as 'cider_d(df=coco-val2014)'; repeat it for several. "
+    "Without it: every metric. `capeval list` shows them.",
+)
+format_option = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How results are printed.",
+)
+tokenizer_option = click.option(
+    "--tokenizer",
+    type=click.Choice(TOKENIZERS),
+    default="ptb",
+    show_default=True,
+    help="ptb: as the COCO evaluation; none: split at white space.",
+)
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="all cores",
+    help="The results do not depend on it.",
+)
+resamples_option = click.option(
+    "--resamples", type=click.IntRange(min=1), default=1000, show_default=True, help="For intervals and p-values."
+)
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random draws.")
+
+
+def options(*several: Callable[[F], F]) -> Callable[[F], F]:
+    """Applies options so that help lists them in the order given."""
+
+    def apply(function: F) -> F:
+        for option in reversed(several):
+            function = option(function)
+        return function
+
+    return apply
+
+
+def refuse_two_stdin(*paths: str) -> None:
+    if sum(path == "-" for path in paths) > 1:
+        raise click.UsageError("only one input can come from standard input (-)")
+
+
+def note(message: str) -> None:
+    """A remark for the person at the terminal."""
+    click.echo(message, err=True)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Shows on standard error what is being done, if somebody is looking."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield status.update
+
+
+def print_json(data: Any) -> None:
+    click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def print_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> None:
+    """A table for people; the columns in `numbers` are aligned to the right and never wrapped."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, name in enumerate(header):
+        if i in numbers:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold", no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    # Into a file or pipe, lines are as long as they need to be.
+    console = Console(width=None if sys.stdout.isatty() else 250, markup=False, highlight=False)
+    with console.capture() as shown:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in shown.get().strip("\n").split("\n")))

@@ -1,0 +1,74 @@
+"""`capeval compare`."""
+
+from __future__ import annotations
+
+import click
+
+from capeval.cli.common import (
+    format_option,
+    metrics_option,
+    note,
+    options,
+    print_csv,
+    print_json,
+    print_table,
+    progress,
+    references_option,
+    refuse_two_stdin,
+    resamples_option,
+    seed_option,
+    threads_option,
+    tokenizer_option,
+)
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@options(
+    references_option,
+    metrics_option,
+    format_option,
+    tokenizer_option,
+    threads_option,
+    resamples_option,
+    seed_option,
+)
+def compare_command(
+    a: str,
+    b: str,
+    references: str,
+    metrics: tuple[str, ...],
+    format_: str,
+    tokenizer: str,
+    threads: int,
+    resamples: int,
+    seed: int,
+) -> None:
+    """Compare two systems' captions of the same images.
+
+    \b
+    capeval compare ours.json theirs.json -r captions_val2014.json -m cider_d
+
+    Shows both scores, their difference with a 95 % interval from a paired bootstrap, and two p-values: the
+    bootstrap's, and that of a permutation test which swaps the systems image by image.
+    """
+    refuse_two_stdin(a, b, references)
+    from capeval.api import compare
+
+    with progress() as step:
+        found = compare(
+            a, b, references, metrics or None,
+            tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step,
+        )  # fmt: skip
+    if format_ == "json":
+        print_json(found.to_dict())
+        return
+    header = ["metric", "a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation", "signature"]
+    rows = [[key, *each, found.signatures[key]] for key, each in found.comparisons.items()]
+    if format_ == "csv":
+        print_csv(header, rows)
+        return
+    note(f"{found.n:,} captions of each system; A = {a}, B = {b}")
+    shown = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    print_table(header, shown, numbers=range(1, 8))

@@ -1,0 +1,40 @@
+"""`capeval join`."""
+
+from __future__ import annotations
+
+import click
+
+from capeval.cli.common import format_option, options, resamples_option, seed_option
+from capeval.cli.score import print_result
+
+
+@click.command("join")
+@click.argument("parts", metavar="PART...", nargs=-1, required=True)
+@options(
+    format_option,
+    click.option("--per-caption", metavar="FILE", help="Write the scores of each caption."),
+    click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
+    resamples_option,
+    seed_option,
+)
+def join_command(
+    parts: tuple[str, ...], format_: str, per_caption: str | None, intervals: bool, resamples: int, seed: int
+) -> None:
+    """Join PARTs that were scored apart with `capeval score --save`, and print the scores of the whole.
+
+    \b
+    capeval score part1.jsonl -r refs1.json -m bleu -m 'cider_d(df=coco-val2014)' --save part1.npz
+    capeval score part2.jsonl -r refs2.json -m bleu -m 'cider_d(df=coco-val2014)' --save part2.npz
+    capeval join part1.npz part2.npz
+    """
+    from capeval.io.results import write_rows
+    from capeval.stored import join, load
+
+    result = join([load(part) for part in parts])
+    if per_caption:
+        write_rows(per_caption, result.records())
+    systems = result.by_system() if len(set(result.systems)) > 1 else {"": result}
+    ranges = {}
+    if intervals:
+        ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
+    print_result(result, systems, ranges, format_)

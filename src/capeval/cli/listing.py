@@ -1,0 +1,31 @@
+"""`capeval list`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import click
+
+from capeval.cli.common import format_option, print_csv, print_json, print_table
+from capeval.registry import metric_classes
+
+
+@click.command("list")
+@format_option
+def list_command(format_: str) -> None:
+    """List the metrics, the scores each gives and its parameters with their defaults."""
+    rows = []
+    for name, metric in metric_classes().items():
+        parameters = ", ".join(f"{f.name}={_shown(f.default)}" for f in fields(metric))  # type: ignore[arg-type]
+        rows.append([name, " ".join(metric.info.names), parameters, metric.info.summary, metric.info.citation])
+    header = ["metric", "scores", "parameters", "what it is", "citation"]
+    if format_ == "json":
+        print_json([dict(zip(header, row, strict=True)) for row in rows])
+    elif format_ == "csv":
+        print_csv(header, rows)
+    else:
+        print_table(header[:-1], [row[:-1] for row in rows])
+
+
+def _shown(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)

@@ -1,0 +1,58 @@
+"""`capeval tokenize` and `capeval df`."""
+
+from __future__ import annotations
+
+import click
+
+from capeval.cli.common import note, options, progress, threads_option, tokenizer_option
+from capeval.io.files import read_bytes, source_name, utf8_without_bom
+
+
+@click.command("tokenize")
+@click.argument("file", metavar="FILE")
+@options(tokenizer_option, threads_option)
+def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
+    """Print the tokens of FILE, which has one caption a line (- is standard input).
+
+    One line comes out for each line that goes in: tokens in lower case, a space between them, punctuation removed.
+    """
+    from capeval.text.tokenize import tokenize
+
+    text = utf8_without_bom(read_bytes(file), source_name(file)).decode()
+    # Only \n ends a line: other line breaks of Unicode may stand inside a caption.
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    click.echo("".join(" ".join(tokens) + "\n" for tokens in tokenize(lines, tokenizer, threads)), nl=False)
+
+
+@click.command("df")
+@click.argument("references", metavar="REFERENCES")
+@options(
+    click.option("-o", "--output", required=True, metavar="TABLE", help="The file to write, such as mine.df."),
+    click.option("-n", type=click.IntRange(1, 8), default=4, show_default=True, help="Longest n-gram."),
+    click.option("--stem", is_flag=True, help="Of stems, for cider(stem=true)."),
+    tokenizer_option,
+    threads_option,
+)
+def df_command(references: str, output: str, n: int, stem: bool, tokenizer: str, threads: int) -> None:
+    """Make a table of document frequencies from REFERENCES, for CIDEr.
+
+    \b
+    capeval df captions_train2014.json -o train.df
+    capeval score results.json -r refs.json -m 'cider_d(df=train.df)'
+
+    With a table, scores do not depend on which images are scored together: one image can be scored, and parts
+    scored on several machines can be joined.
+    """
+    from capeval.io.captions import read_references
+    from capeval.io.dftable import write_table
+    from capeval.metrics.cider import make_table
+
+    with progress() as step:
+        step("reading references")
+        sets = list(read_references(references).values())
+        step("counting n-grams")
+        table = make_table(sets, n=n, stem=stem, tokenizer=tokenizer, threads=threads)
+        write_table(output, table)
+    note(f"{output}: {len(table.df):,} n-grams that occur in two or more of {table.images:,} images")
