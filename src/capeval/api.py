@@ -110,18 +110,18 @@ def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Ca
     missing = [key for key in a.ids if key not in place]
     if missing:
         raise DataError(
-            f"{len(missing)} captions of {a.source} are not there to compare with", file=b.source, ids=missing
+            f"{len(missing)} captions of {a.source} are not there to compare with.", file=b.source, ids=missing
         )
     known = set(a.ids)
     extra = [key for key in b.ids if key not in known]
     if extra:
         raise DataError(
-            f"{len(extra)} captions are not in {a.source}; both must cover the same", file=b.source, ids=extra
+            f"{len(extra)} captions are not in {a.source}; both must cover the same.", file=b.source, ids=extra
         )
     order = [place[key] for key in a.ids]
     moved = [key for key, image, i in zip(a.ids, a.images, order, strict=True) if b.images[i] != image]
     if moved:
-        raise DataError(f"{len(moved)} ids belong to another image than in {a.source}", file=b.source, ids=moved)
+        raise DataError(f"{len(moved)} ids belong to another image than in {a.source}.", file=b.source, ids=moved)
     return captions.Candidates(
         f"{a.source} and {b.source}",
         a.ids + a.ids,

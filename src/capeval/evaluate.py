@@ -190,8 +190,9 @@ def _score(selection: Selection, corpus: Corpus) -> Scored:
 
 def _reference_columns(dataset: Dataset) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
     """A hash of each reference set, which the order of its captions does not change, and its size."""
-    hashes = np.empty(len(dataset.reference_sets), np.uint64)
-    for i, references in enumerate(dataset.reference_sets):
-        text = "\n".join(sorted(references)).encode()
-        hashes[i] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    digests = [
+        hashlib.blake2b("\n".join(sorted(references)).encode(), digest_size=8).digest()
+        for references in dataset.reference_sets
+    ]
+    hashes = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
     return hashes, np.array([len(references) for references in dataset.reference_sets], np.int32)

@@ -74,8 +74,10 @@ def parse(expression: str) -> Selection:
     return Selection(metric(**parameters), names)
 
 
-def parse_all(expressions: Iterable[str | Metric]) -> list[Selection]:
+def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Selection]:
     """All expressions; if some are bad, one error tells about each of them. Metric objects pass through."""
+    if isinstance(expressions, str | Metric):
+        expressions = [expressions]  # a single one, not its letters
     selections, problems = [], []
     for expression in expressions:
         try:
@@ -129,8 +131,9 @@ def _parameters(metric: type[Metric], text: str, expression: str) -> dict[str, A
             raise UnknownName(f"parameter of {metric.info.name}", key, known)
         if key in values:
             raise ExpressionError(f"{expression!r} gives {key} twice")
-        raw = next(match[kind] for kind in ("double", "single", "bare") if match[kind] is not None)
-        values[key] = _read(raw.strip(), types[key], f"{metric.info.name}: {key}")
+        quoted = next((match[kind] for kind in ("double", "single") if match[kind] is not None), None)
+        raw = match["bare"].strip() if quoted is None else quoted
+        values[key] = _read(raw, types[key], f"{metric.info.name}: {key}")
     missing = [f.name for f in fields(metric) if f.default is MISSING and f.name not in values]  # type: ignore[arg-type]
     if missing:
         raise ExpressionError(f"{metric.info.name} needs a value for {', '.join(missing)}")
@@ -158,5 +161,10 @@ def _read(text: str, kind: type, where: str) -> Any:
 def _write(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f'"{text}"' if re.search(r"[,()'\s]", text) else text
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    text = str(value)
+    if not re.search(r"""[,()"'\s]""", text):
+        return text
+    return f"'{text}'" if '"' in text else f'"{text}"'

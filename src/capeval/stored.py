@@ -6,14 +6,13 @@ The file is a NumPy archive: the statistics as arrays, everything else as one JS
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capeval.errors import DataError
+from capeval.errors import CapevalError, DataError
 from capeval.evaluate import Result, Scored
 from capeval.io.files import PathLike, writing
 from capeval.registry import label, parse
@@ -28,7 +27,12 @@ def save(result: Result, path: PathLike) -> None:
         "format": _FORMAT,
         "tokenizer": result.tokenizer,
         "metrics": [
-            {"expression": label(s.metric, s.metric.info.name), "names": s.names, "revision": s.metric.info.revision}
+            {
+                "expression": label(s.metric, s.metric.info.name),
+                "names": s.names,
+                "revision": s.metric.info.revision,
+                "extras": dict(s.metric.signature_extras()),
+            }
             for s in result.scored
         ],
         **{name: getattr(result, name) for name in _COLUMNS},
@@ -50,9 +54,11 @@ def load(path: PathLike) -> Result:
     if not Path(path).is_file():
         raise DataError("there is no such file", file=name)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return _result(archive, name)
-    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as problem:
+    except CapevalError:
+        raise
+    except Exception as problem:  # a damaged archive fails in a dozen ways, and each means the same to the user
         raise DataError(
             f"not a result that `capeval score --save` wrote, or damaged ({problem}). Score the part again", file=name
         ) from problem
@@ -105,11 +111,15 @@ def _result(archive: Any, name: str) -> Result:
         metric = parse(each["expression"]).metric
         if metric.info.revision != each["revision"]:
             raise DataError(f"{metric.info.name} has changed since: score the part again with this capeval", file=name)
+        if dict(metric.signature_extras()) != each["extras"]:
+            raise DataError(
+                f"{each['expression']} was scored with other tables than there are now: score the part again", file=name
+            )
         scored.append(Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"]))
         if not set(scored[-1].names) <= set(metric.info.names):
             raise ValueError("unknown score names")
     lengths = {*map(len, columns.values()), len(counts), len(hashes), *(len(s.stats) for s in scored)}
-    if len(lengths) != 1 or counts.dtype != np.int32 or hashes.dtype != np.uint64:
+    if len(lengths) != 1 or 0 in lengths or counts.dtype != np.int32 or hashes.dtype != np.uint64:
         raise ValueError("its columns do not fit together")
     if any(s.stats.dtype != np.float64 or s.stats.ndim != 2 for s in scored):
         raise ValueError("its statistics are not numbers")

@@ -53,7 +53,7 @@ threads_option = click.option(
 resamples_option = click.option(
     "--resamples", type=click.IntRange(min=1), default=1000, show_default=True, help="For intervals and p-values."
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random draws.")
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draws.")
 
 
 def options(*several: Callable[[F], F]) -> Callable[[F], F]:
@@ -114,7 +114,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     # Into a file or pipe, lines are as long as they need to be.
-    console = Console(width=None if sys.stdout.isatty() else 250, markup=False, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 250, markup=False, emoji=False, highlight=False)
     with console.capture() as shown:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in shown.get().strip("\n").split("\n")))

@@ -58,3 +58,16 @@ def cider_stats(
     sigma: float,
     threads: int,
 ) -> Array: ...
+def transport(cost: Array, supply: Longs, demand: Longs) -> Longs: ...
+def wmd_stats(
+    ids: Ints,
+    counts: Ints,
+    gram_offsets: Longs,
+    vectors: npt.NDArray[np.float32],
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    best: bool,
+    threads: int,
+) -> Array: ...

@@ -18,12 +18,23 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from capeval.engine.checks import (
+    check_array,
+    check_captions,
+    check_grams,
+    check_order,
+    check_range,
+    check_rows,
+    check_sets,
+    check_threads,
+)
 from capeval.engine.scanning import scan as scan
+from capeval.engine.transport import transport as transport
+from capeval.engine.transport import wmd_stats as wmd_stats
 from capeval.types import Array, Ints
 
 Longs = npt.NDArray[np.int64]
 
-MAX_ORDER = 9
 PADDING = -1
 
 
@@ -34,9 +45,9 @@ def ngrams(tokens: Ints, offsets: Longs, n: int, threads: int) -> tuple[Ints, In
     Ids are given in order of first occurrence: captions in order, then orders, then positions. Row g of `grams` holds
     the tokens of gram g, padded with -1.
     """
-    _check_threads(threads)
-    _check_order(n)
-    _check_captions(tokens, offsets)
+    check_threads(threads)
+    check_order(n)
+    check_captions(tokens, offsets)
     number: dict[tuple[int, ...], int] = {}
     ids, counts, bounds = array("i"), array("i"), array("q", [0])
     for first, last in pairwise(offsets.tolist()):
@@ -61,12 +72,12 @@ def document_frequency(
     ids: Ints, gram_offsets: Longs, n: int, group_offsets: Longs, group_captions: Ints, size: int, threads: int
 ) -> Ints:
     """In how many reference sets each of the `size` grams occurs, each set counted once."""
-    _check_threads(threads)
-    captions = _check_grams(ids, ids, gram_offsets, n)
-    _check_sets(group_offsets, group_captions, captions)
+    check_threads(threads)
+    captions = check_grams(ids, ids, gram_offsets, n)
+    check_sets(group_offsets, group_captions, captions)
     if size < 0:
         raise ValueError("size must not be negative")
-    _check_range(ids, size, "ids must be below size")
+    check_range(ids, size, "ids must be below size")
     sets_with = np.zeros(size, dtype=np.int32)
     for references in _sets(group_offsets, group_captions):
         occurring = [ids[gram_offsets[c * n] : gram_offsets[(c + 1) * n]] for c in references]
@@ -80,9 +91,9 @@ def match_grams(grams: Ints, table: Ints, threads: int) -> Ints:
 
     Table rows with a number below -1 (words that the vocabulary does not have) match nothing.
     """
-    _check_threads(threads)
-    _check_array(grams, np.int32, 2, "grams")
-    _check_array(table, np.int32, 2, "table")
+    check_threads(threads)
+    check_array(grams, np.int32, 2, "grams")
+    check_array(table, np.int32, 2, "table")
     if not grams.shape[1] or grams.shape[1] != table.shape[1]:
         raise ValueError("grams and table must have equally many columns")
     known = np.flatnonzero((table >= PADDING).all(axis=1))
@@ -105,14 +116,14 @@ def bleu_stats(
     threads: int,
 ) -> Array:
     """Per row: correct_1..n, guess_1..n, candidate length, closest reference length (of equals the shorter)."""
-    _check_threads(threads)
-    captions = _check_grams(ids, counts, gram_offsets, n)
-    _check_array(offsets, np.int64, 1, "offsets")
+    check_threads(threads)
+    captions = check_grams(ids, counts, gram_offsets, n)
+    check_array(offsets, np.int64, 1, "offsets")
     if len(offsets) != captions + 1:
         raise ValueError("offsets and gram_offsets disagree on the number of captions")
     if (np.diff(offsets) < 0).any():
         raise ValueError("offsets must rise")
-    _check_rows(candidate, group, group_offsets, group_captions, captions)
+    check_rows(candidate, group, group_offsets, group_captions, captions)
     lengths = np.diff(offsets).tolist()
     stats = np.zeros((len(candidate), 2 * n + 2))
     for references, rows in _rows_by_set(group, group_offsets, group_captions):
@@ -148,9 +159,9 @@ def rouge_stats(
 
     The two maxima may come from different references.
     """
-    _check_threads(threads)
-    _check_captions(tokens, offsets)
-    _check_rows(candidate, group, group_offsets, group_captions, len(offsets) - 1)
+    check_threads(threads)
+    check_captions(tokens, offsets)
+    check_rows(candidate, group, group_offsets, group_captions, len(offsets) - 1)
     stats = np.zeros((len(candidate), 2))
     for references, rows in _rows_by_set(group, group_offsets, group_captions):
         reference_words = [tokens[offsets[r] : offsets[r + 1]].tolist() for r in references]
@@ -183,11 +194,11 @@ def cider_stats(
     `clip` cuts the candidate's weights to the reference's before the product (CIDEr-D). `sigma` is the width of the
     penalty; infinity means none.
     """
-    _check_threads(threads)
-    captions = _check_grams(ids, counts, gram_offsets, n)
-    _check_array(idf, np.float64, 1, "idf")
-    _check_rows(candidate, group, group_offsets, group_captions, captions)
-    _check_range(ids, len(idf), "ids must be below the length of idf")
+    check_threads(threads)
+    captions = check_grams(ids, counts, gram_offsets, n)
+    check_array(idf, np.float64, 1, "idf")
+    check_rows(candidate, group, group_offsets, group_captions, captions)
+    check_range(ids, len(idf), "ids must be below the length of idf")
     if not 2 * sigma * sigma > 0:
         raise ValueError("sigma must be positive")
     weights = counts * idf[ids]
@@ -257,64 +268,3 @@ def _rows_by_set(group: Ints, group_offsets: Longs, group_captions: Ints) -> Ite
     for g, references in enumerate(_sets(group_offsets, group_captions)):
         if bounds[g] < bounds[g + 1]:
             yield references, by_set[bounds[g] : bounds[g + 1]].tolist()
-
-
-def _check_array(values: npt.NDArray[np.generic], dtype: type[np.generic], dimensions: int, name: str) -> None:
-    if values.dtype != dtype or values.ndim != dimensions or not values.flags.c_contiguous:
-        raise ValueError(f"{name} must be a {dimensions}-dimensional contiguous array of {np.dtype(dtype).name}")
-
-
-def _check_range(values: Ints, size: int, message: str) -> None:
-    if len(values) and (values.min() < 0 or values.max() >= size):
-        raise ValueError(message)
-
-
-def _check_offsets(offsets: Longs, total: int, name: str, what: str) -> None:
-    _check_array(offsets, np.int64, 1, name)
-    if not len(offsets) or offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
-        raise ValueError(f"{name} must rise from 0 to the number of {what}")
-
-
-def _check_threads(threads: int) -> None:
-    if threads < 1:
-        raise ValueError("threads must be at least 1")
-
-
-def _check_order(n: int) -> None:
-    if not 1 <= n <= MAX_ORDER:
-        raise ValueError(f"n must be from 1 to {MAX_ORDER}")
-
-
-def _check_captions(tokens: Ints, offsets: Longs) -> None:
-    _check_array(tokens, np.int32, 1, "tokens")
-    _check_offsets(offsets, len(tokens), "offsets", "tokens")
-    _check_range(tokens, 2**31, "tokens must not be negative")
-
-
-def _check_grams(ids: Ints, counts: Ints, gram_offsets: Longs, n: int) -> int:
-    """How many captions the n-grams are of."""
-    _check_order(n)
-    _check_array(ids, np.int32, 1, "ids")
-    _check_array(counts, np.int32, 1, "counts")
-    if len(ids) != len(counts):
-        raise ValueError("ids and counts differ in length")
-    _check_offsets(gram_offsets, len(ids), "gram_offsets", "ids")
-    if (len(gram_offsets) - 1) % n:
-        raise ValueError("gram_offsets must have n entries per caption, and one more")
-    return (len(gram_offsets) - 1) // n
-
-
-def _check_sets(group_offsets: Longs, group_captions: Ints, captions: int) -> None:
-    _check_array(group_captions, np.int32, 1, "group_captions")
-    _check_offsets(group_offsets, len(group_captions), "group_offsets", "group_captions")
-    _check_range(group_captions, captions, "group_captions must be indices of captions")
-
-
-def _check_rows(candidate: Ints, group: Ints, group_offsets: Longs, group_captions: Ints, captions: int) -> None:
-    _check_array(candidate, np.int32, 1, "candidate")
-    _check_array(group, np.int32, 1, "group")
-    if len(candidate) != len(group):
-        raise ValueError("candidate and group differ in length")
-    _check_sets(group_offsets, group_captions, captions)
-    _check_range(candidate, captions, "candidate must hold indices of captions")
-    _check_range(group, len(group_offsets) - 1, "group must hold indices of reference sets")

@@ -86,6 +86,8 @@ class Cider(Metric):
             counts = _document_frequency(corpus, grams)
         else:
             images, counts = self._from_table(corpus, grams)
+            if images < 2:
+                raise DataError(f"a table of document frequencies needs two images or more; {self.df} has {images}")
         return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
 
     def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
@@ -131,13 +133,22 @@ class CiderD(Cider):
         return self.sigma
 
 
-@lru_cache(maxsize=4)
 def load_table(source: str) -> DfTable:
     """A table by the name of a built-in one or by path."""
-    from capeval.io.dftable import builtin_table, read_table
+    from capeval.io.dftable import builtin_table
 
     is_path = "/" in source or source.endswith(".df") or Path(source).exists()
-    return read_table(source if is_path else builtin_table(source))
+    path = Path(source) if is_path else builtin_table(source)
+    changed = path.stat().st_mtime_ns if path.exists() else 0
+    return _read_table_once(str(path.absolute()), changed)
+
+
+@lru_cache(maxsize=4)
+def _read_table_once(path: str, changed: int) -> DfTable:
+    """`changed` is when the file was: a table that was made again is read again."""
+    from capeval.io.dftable import read_table
+
+    return read_table(path)
 
 
 def make_table(

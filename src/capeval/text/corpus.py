@@ -112,15 +112,18 @@ def _digest(data: bytes) -> bytes:
 
 
 def _split_words(pieces: Words) -> Words:
-    vocabulary: dict[str, int] = {}
-    parts = [[vocabulary.setdefault(part, len(vocabulary)) for part in word.split()] for word in pieces.vocabulary]
-    counts = np.array([len(part) for part in parts], np.int64)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    flat = np.array([number for part in parts for number in part], np.int32)
-    per_token = counts[pieces.tokens]
-    ends = np.cumsum(per_token)
-    # Token t becomes flat[starts[t]:starts[t] + counts[t]]; all of them at once.
-    within = np.arange(int(per_token.sum())) - np.repeat(ends - per_token, per_token)
-    tokens = flat[np.repeat(starts[pieces.tokens], per_token) + within]
-    offsets = np.concatenate([[0], ends])[pieces.offsets].astype(np.int64)
+    vocabulary = {word: number for number, word in enumerate(pieces.vocabulary)}
+    parts = {
+        number: [vocabulary.setdefault(part, len(vocabulary)) for part in word.split()]
+        for number, word in enumerate(pieces.vocabulary)
+        if len(word.split()) != 1
+    }
+    places = np.flatnonzero(np.isin(pieces.tokens, list(parts)))
+    inserts = [parts[int(pieces.tokens[place])] for place in places]
+    extra = np.array([len(insert) for insert in inserts], np.int64)
+    tokens = np.insert(pieces.tokens, np.repeat(places, extra), [token for insert in inserts for token in insert])
+    added = np.concatenate([[0], np.cumsum(extra)])
+    tokens = np.delete(tokens, places + added[1:])
+    grown = added - np.arange(len(added))  # by how much all before has grown
+    offsets = pieces.offsets + grown[np.searchsorted(places, pieces.offsets)]
     return Words(tokens, offsets, list(vocabulary))

@@ -39,7 +39,8 @@ def encode(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], list[str]]:
     """Tokens of all texts as numbers, the offset of each text's first token, and the vocabulary."""
     scanner, finish = _tokenizer(tokenizer)
-    clean = [_LINE_BREAKS.sub(" ", text) if _LINE_BREAKS.search(text) else text for text in texts]
+    # Printable text, which nearly all is, has no line breaks.
+    clean = [text if text.isprintable() else _LINE_BREAKS.sub(" ", text) for text in texts]
     pieces, offsets, kinds, spellings = engine.load().scan(clean, *scanner, threads=threads)
     vocabulary: dict[str, int] = {}
     # Many spellings end as one word ("A", "a"), and punctuation ends as none (-1).

@@ -22,9 +22,8 @@ Rows rows_of(const Array& candidate, const Array& group, const Array& group_offs
 }
 
 nb::tuple bind_ngrams(const Array& tokens, const Array& offsets, int n, int threads) {
-    check_threads(threads);  // numbering by first occurrence is sequential: there is nothing for more threads to do
     const Captions captions = captions_of(tokens, offsets);
-    NgramCounts found = without_gil([&] { return ngrams(captions, n); });
+    NgramCounts found = without_gil([&] { return ngrams(captions, n, threads); });
     return nb::make_tuple(to_numpy(std::move(found.ids)), to_numpy(std::move(found.counts)),
                           to_numpy(std::move(found.offsets)), to_numpy(std::move(found.grams), n));
 }

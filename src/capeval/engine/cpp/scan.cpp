@@ -1,7 +1,7 @@
 #include "scan.hpp"
 
+#include <cstring>
 #include <deque>
-#include <unordered_map>
 
 namespace capeval {
 namespace {
@@ -17,13 +17,60 @@ struct Piece {
     bool operator==(const Piece& other) const { return kind == other.kind && spelling == other.spelling; }
 };
 
-struct PieceHash {
-    size_t operator()(const Piece& piece) const {
-        return std::hash<std::string_view>{}(piece.spelling) * 31 + piece.kind;
-    }
-};
+// Numbers pieces by first occurrence. Most lookups find a short word: they cost one hash and one comparison.
+class PieceNumbers {
+public:
+    PieceNumbers() : slots_(1024, Slot{0, -1}) {}
 
-using Numbers = std::unordered_map<Piece, int32_t, PieceHash>;
+    int32_t number(const Piece& piece) {
+        const uint32_t hash = hash_of(piece);
+        size_t at = hash & (slots_.size() - 1);
+        for (; slots_[at].number >= 0; at = (at + 1) & (slots_.size() - 1)) {
+            if (slots_[at].hash == hash && pieces_[slots_[at].number] == piece) return slots_[at].number;
+        }
+        slots_[at] = {hash, static_cast<int32_t>(pieces_.size())};
+        pieces_.push_back(piece);
+        if (pieces_.size() * 2 > slots_.size()) grow();
+        return static_cast<int32_t>(pieces_.size() - 1);
+    }
+
+    const std::vector<Piece>& pieces() const { return pieces_; }
+
+private:
+    struct Slot {
+        uint32_t hash;
+        int32_t number;  // -1: free
+    };
+
+    static uint32_t hash_of(const Piece& piece) {
+        constexpr uint64_t factor = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio
+        uint64_t hash = piece.spelling.size() << 8 | piece.kind;
+        size_t i = 0;
+        for (; i + 8 <= piece.spelling.size(); i += 8) hash = (hash ^ load(piece.spelling.data() + i, 8)) * factor;
+        hash = (hash ^ load(piece.spelling.data() + i, piece.spelling.size() - i)) * factor;
+        return static_cast<uint32_t>((hash ^ hash >> 29) * factor >> 32);
+    }
+
+    static uint64_t load(const char* bytes, size_t size) {
+        uint64_t value = 0;
+        std::memcpy(&value, bytes, size);
+        return value;
+    }
+
+    void grow() {
+        std::vector<Slot> old(slots_.size() * 2, Slot{0, -1});
+        old.swap(slots_);
+        for (const Slot& slot : old) {
+            if (slot.number < 0) continue;
+            size_t at = slot.hash & (slots_.size() - 1);
+            while (slots_[at].number >= 0) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = slot;
+        }
+    }
+
+    std::vector<Slot> slots_;
+    std::vector<Piece> pieces_;
+};
 
 // One text as UTF-16 units, each with the place of its character in the UTF-8 bytes.
 struct Units {
@@ -32,10 +79,27 @@ struct Units {
     std::vector<bool> second_half;
     int64_t count = 0;
 
+    bool ascii = true;  // then units are bytes, and the two vectors above stay empty
+
     void read(std::string_view text, const ScannerTables& tables) {
-        classes.clear();
         bytes.clear();
         second_half.clear();
+        ascii = std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+        if (ascii) {
+            count = static_cast<int64_t>(text.size());
+            classes.resize(text.size() + after_text.size());
+            for (size_t i = 0; i < text.size(); ++i) classes[i] = tables.unit_class[static_cast<unsigned char>(text[i])];
+        } else {
+            read_wide(text, tables);
+        }
+        for (size_t i = 0; i < after_text.size(); ++i) {
+            classes[static_cast<size_t>(count) + i] = tables.unit_class[static_cast<unsigned char>(after_text[i])];
+        }
+    }
+
+private:
+    void read_wide(std::string_view text, const ScannerTables& tables) {
+        classes.clear();
         for (size_t i = 0; i < text.size();) {
             const auto lead = static_cast<unsigned char>(text[i]);
             if (lead < 0x80) {
@@ -58,10 +122,9 @@ struct Units {
         count = static_cast<int64_t>(classes.size());
         bytes.push_back(static_cast<uint32_t>(text.size()));
         second_half.push_back(false);
-        for (const char c : after_text) classes.push_back(tables.unit_class[static_cast<unsigned char>(c)]);
+        classes.resize(classes.size() + after_text.size());
     }
 
-private:
     void add(uint32_t unit, size_t byte, bool second, const ScannerTables& tables) {
         classes.push_back(tables.unit_class[unit]);
         bytes.push_back(static_cast<uint32_t>(byte));
@@ -132,6 +195,7 @@ private:
     // Half a character becomes a question mark.
     std::string_view spelling(std::string_view text, int64_t begin, int64_t end) {
         const auto first = static_cast<size_t>(begin), last = static_cast<size_t>(end);
+        if (units_.ascii) return text.substr(first, last - first);
         if (!units_.second_half[first] && !units_.second_half[last]) {
             return text.substr(units_.bytes[first], units_.bytes[last] - units_.bytes[first]);
         }
@@ -151,7 +215,7 @@ private:
 struct Block {
     std::vector<int32_t> numbers;    // within the block
     std::vector<int32_t> counts;     // pieces per text
-    std::vector<Piece> pieces;       // by number
+    PieceNumbers pieces;
     std::deque<std::string> mended;  // spellings that stand in no text; a deque keeps views of them valid
 };
 
@@ -174,14 +238,10 @@ void check(const ScannerTables& tables) {
 void scan_block(const std::vector<std::string_view>& texts, int64_t begin, int64_t end, const ScannerTables& tables,
                 Block& block) {
     Cutter cutter(tables, block.mended);
-    Numbers numbers;
     for (int64_t i = begin; i < end; ++i) {
         const size_t before = block.numbers.size();
-        cutter.cut(texts[static_cast<size_t>(i)], [&](const Piece& piece) {
-            auto [found, is_new] = numbers.try_emplace(piece, static_cast<int32_t>(numbers.size()));
-            if (is_new) block.pieces.push_back(piece);
-            block.numbers.push_back(found->second);
-        });
+        cutter.cut(texts[static_cast<size_t>(i)],
+                   [&](const Piece& piece) { block.numbers.push_back(block.pieces.number(piece)); });
         block.counts.push_back(static_cast<int32_t>(block.numbers.size() - before));
     }
 }
@@ -203,24 +263,21 @@ Pieces scan(const std::vector<std::string_view>& texts, const ScannerTables& tab
     result.numbers.resize(total);
     result.offsets.resize(rows + 1);
     result.offsets[0] = 0;
-    Numbers numbers;
+    PieceNumbers pieces;
     std::vector<int32_t> global;
     int64_t place = 0, row = 0;
     for (const Block& block : blocks) {
         global.clear();
-        for (const Piece& piece : block.pieces) {
-            auto [found, is_new] = numbers.try_emplace(piece, static_cast<int32_t>(numbers.size()));
-            if (is_new) {
-                result.kinds.push_back(piece.kind);
-                result.spellings.emplace_back(piece.spelling);
-            }
-            global.push_back(found->second);
-        }
+        for (const Piece& piece : block.pieces.pieces()) global.push_back(pieces.number(piece));
         for (const int32_t number : block.numbers) result.numbers[place++] = global[static_cast<size_t>(number)];
         for (const int32_t count : block.counts) {
             result.offsets[row + 1] = result.offsets[row] + count;
             ++row;
         }
+    }
+    for (const Piece& piece : pieces.pieces()) {
+        result.kinds.push_back(piece.kind);
+        result.spellings.emplace_back(piece.spelling);
     }
     return result;
 }

@@ -1,0 +1,48 @@
+# Every target sets up what it needs: a virtual environment in .venv with capeval and its tools.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := src/capeval/data/demo
+
+# Installing again is needed when a file comes or goes, or when what is compiled changes; then the stamp has another name.
+INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
+STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(INPUTS)) | cksum | tr ' ' '-')
+
+.PHONY: help setup demo test lint check bench clean
+help:
+	@echo "make demo    score the embedded captions of two systems and compare them"
+	@echo "make test    run the tests"
+	@echo "make check   run format, lint and type checks and the tests: what CI runs"
+	@echo "make bench   measure speed against other tools (needs Java for pycocoevalcap)"
+
+$(STAMP):
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@rm -f .venv/installed-*
+	@$(BIN)/python -c "from capeval import engine; print('capeval is set up with the', engine.active(), 'engine' + \
+	  ('' if engine.active() == 'compiled' else ' (no C++17 compiler was found, or the build failed: pip install -v -e . tells)'))"
+	@touch $@
+
+setup: $(STAMP)
+
+demo: setup
+	@echo && echo "== One system, every metric: capeval score"
+	$(BIN)/capeval score $(DEMO)/system_a.json -r $(DEMO)/references.json --intervals
+	@echo && echo "== Is A better than B? capeval compare"
+	$(BIN)/capeval compare $(DEMO)/system_a.json $(DEMO)/system_b.json -r $(DEMO)/references.json
+
+test: setup
+	$(BIN)/python -m pytest -n auto -q
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+check: lint test
+
+bench: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check "pycocoevalcap==1.2" POT
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-out

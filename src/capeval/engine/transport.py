@@ -1,0 +1,193 @@
+"""Word Mover's Distance in plain Python: the cheapest way to turn one bag of words into another.
+
+The compiled engine has twins of `transport` and `wmd_stats`. They differ in that the C++ skips references whose lower
+bounds show that another reference is closer; the numbers are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.engine.checks import check_array, check_grams, check_range, check_rows, check_threads
+from capeval.types import Array, Ints
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+Bag = tuple[Ints, Ints]
+"""Numbers of words, ascending, and how often each occurs."""
+
+MAX_MASS = 2**31 - 1
+
+
+def wmd_stats(
+    ids: Ints,
+    counts: Ints,
+    gram_offsets: Longs,
+    vectors: Floats,
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    best: bool,
+    threads: int,
+) -> Array:
+    """Per row: exp(-distance) to the closest reference (`best`), or its mean over the references.
+
+    The bag of caption c is `ids` and `counts` at `gram_offsets[c]:gram_offsets[c + 1]`; word i is at `vectors[i]`.
+    An empty bag is similar to nothing.
+    """
+    check_threads(threads)
+    captions = check_grams(ids, counts, gram_offsets, 1)
+    check_array(vectors, np.float32, 2, "vectors")
+    if not vectors.shape[1]:
+        raise ValueError("vectors must have at least one dimension")
+    check_range(ids, len(vectors), "ids must be below the number of vectors")
+    if not np.isfinite(vectors).all():
+        raise ValueError("vectors must be finite")
+    _check_bags(ids, counts, gram_offsets)
+    check_rows(candidate, group, group_offsets, group_captions, captions)
+
+    def bag(caption: int) -> Bag:
+        span = slice(gram_offsets[caption], gram_offsets[caption + 1])
+        return ids[span], counts[span]
+
+    stats = np.zeros((len(candidate), 1))
+    for row, (caption, g) in enumerate(zip(candidate.tolist(), group.tolist())):
+        references = group_captions[group_offsets[g] : group_offsets[g + 1]].tolist()
+        similar = [math.exp(-distance(bag(caption), bag(reference), vectors)) for reference in references]
+        if similar:
+            stats[row] = max(similar) if best else math.fsum(similar) / len(similar)
+    return stats
+
+
+def distance(ours: Bag, theirs: Bag, vectors: Floats) -> float:
+    """Word Mover's Distance of two bags; infinite when one is empty."""
+    if not len(ours[0]) or not len(theirs[0]):
+        return math.inf
+    words, surplus, whole = excess(ours, theirs)
+    giving, taking = surplus > 0, surplus < 0
+    cost = distances(vectors[words[giving]], vectors[words[taking]])
+    flow = transport(cost, surplus[giving], -surplus[taking])
+    return float((flow * cost).sum()) / whole
+
+
+def excess(ours: Bag, theirs: Bag) -> tuple[Ints, Longs, int]:
+    """The words of both bags, by how much each weighs more in ours than in theirs, and the weight of a whole bag.
+
+    Weights are whole numbers: each count is multiplied by the size of the other bag, which makes both bags equally
+    heavy. What a word has in both bags can stay where it is, because no detour is shorter than the direct way.
+    """
+    our_size, their_size = int(ours[1].sum(dtype=np.int64)), int(theirs[1].sum(dtype=np.int64))
+    words = np.union1d(ours[0], theirs[0])
+    surplus = np.zeros(len(words), np.int64)
+    surplus[np.searchsorted(words, ours[0])] += ours[1].astype(np.int64) * their_size
+    surplus[np.searchsorted(words, theirs[0])] -= theirs[1].astype(np.int64) * our_size
+    return words, surplus, our_size * their_size
+
+
+def distances(a: Floats, b: Floats) -> Array:
+    """Euclidean distance of each row of `a` to each row of `b`."""
+    difference = a.astype(np.float64)[:, None, :] - b.astype(np.float64)[None, :, :]
+    return np.asarray(np.sqrt(np.square(difference).sum(axis=2)))
+
+
+def transport(cost: Array, supply: Longs, demand: Longs) -> Longs:
+    """How much to move from each supplier (row) to each customer (column) so that the total cost is least.
+
+    Supply and demand are whole numbers with the same total; costs are not negative. Goods are sent along the cheapest
+    path there is, time and again; a path may take back what was sent before. Each path moves at least one unit, so
+    there is an end to it, and no path is cheaper than the one before.
+    """
+    _check_problem(cost, supply, demand)
+    flow = np.zeros(cost.shape, np.int64)
+    left, wanted = supply.copy(), demand.copy()
+    # Prices: what it costs to get one unit to a supplier or customer, at least. A way from supplier i to customer j
+    # costs cost[i, j] + from_price[i] - to_price[j] more than the cheapest one, never less than 0, and nothing where
+    # goods flow.
+    from_price, to_price = np.zeros(len(supply)), cost.min(axis=0, initial=np.inf)
+    while left.any():
+        detour = np.maximum(0.0, cost + from_price[:, None] - to_price)  # 0: rounding must not make it negative
+        path, length_from, length_to = _cheapest_path(detour, flow, left, wanted)
+        from_price += length_from
+        to_price += length_to
+        taken_back = [(i, j) for (_, j), (i, _) in pairwise(path)]
+        first, last = path[0][0], path[-1][1]
+        amount = min(left[first], wanted[last], *(flow[move] for move in taken_back))
+        left[first] -= amount
+        wanted[last] -= amount
+        for move in path:
+            flow[move] += amount
+        for move in taken_back:
+            flow[move] -= amount
+    return flow
+
+
+def _cheapest_path(
+    detour: Array, flow: Longs, left: Longs, wanted: Longs
+) -> tuple[list[tuple[int, int]], Array, Array]:
+    """From anyone with goods left to a customer who wants some: the moves, and how far everybody is, up to there.
+
+    Dijkstra's search over customers. Goods a customer has can be taken back at no detour, so the suppliers they came
+    from are as far as the customer is.
+    """
+    far = np.inf
+    length_from = np.where(left > 0, 0.0, far)
+    reached_through = np.full(len(left), -1)
+    length_to = np.full(len(wanted), far)
+    supplied_by = np.full(len(wanted), -1)
+    done = np.zeros(len(wanted), bool)
+
+    def go_on(suppliers: Longs) -> None:
+        for i in suppliers.tolist():
+            length = length_from[i] + detour[i]
+            closer = ~done & (length < length_to)
+            length_to[closer] = length[closer]
+            supplied_by[closer] = i
+
+    go_on(np.flatnonzero(left))
+    while True:
+        nearest = int(np.argmin(np.where(done, far, length_to)))
+        if wanted[nearest]:
+            break
+        done[nearest] = True
+        new = np.flatnonzero((flow[:, nearest] > 0) & (length_from == far))
+        length_from[new] = length_to[nearest]
+        reached_through[new] = nearest
+        go_on(new)
+    end = length_to[nearest]
+    path = [(int(supplied_by[nearest]), nearest)]
+    while (back := int(reached_through[path[0][0]])) >= 0:
+        path.insert(0, (int(supplied_by[back]), back))
+    return path, np.minimum(length_from, end), np.minimum(length_to, end)
+
+
+def _check_bags(ids: Ints, counts: Ints, offsets: Longs) -> None:
+    if len(counts) and counts.min() < 1:
+        raise ValueError("counts must be at least 1")
+    same_bag = np.ones(max(0, len(ids) - 1), bool)
+    inner = offsets[(offsets > 0) & (offsets < len(ids))]
+    same_bag[inner - 1] = False
+    if (np.diff(ids)[same_bag] <= 0).any():
+        raise ValueError("ids must rise within each caption")
+    up_to = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    if (np.diff(up_to[offsets]) > MAX_MASS).any():
+        raise ValueError("a caption has too many words")
+
+
+def _check_problem(cost: Array, supply: Longs, demand: Longs) -> None:
+    check_array(cost, np.float64, 2, "cost")
+    check_array(supply, np.int64, 1, "supply")
+    check_array(demand, np.int64, 1, "demand")
+    if cost.shape != (len(supply), len(demand)):
+        raise ValueError("cost must have a row for each supply and a column for each demand")
+    if not np.isfinite(cost).all() or (cost < 0).any():
+        raise ValueError("cost must be finite and not negative")
+    if (supply < 0).any() or (demand < 0).any():
+        raise ValueError("supply and demand must not be negative")
+    # Compared as Python numbers, whose sums cannot overflow.
+    if not sum(supply.tolist()) == sum(demand.tolist()) < 2**62:
+        raise ValueError("supply and demand must have the same total, below 2**62")
