@@ -124,8 +124,9 @@ def main() -> None:
     write(
         "ngrams.md",
         "# Tokens, BLEU, ROUGE-L and CIDEr-D\n\n"
-        f"Made by `python benchmarks/ngrams.py`. {header}. Whole commands, 5 references an image, candidates: {source}; "
-        f"the best of {arguments.repeat} runs of ours, one of the peer's, in turn. MB: the largest process.\n\n"
+        f"Made by `python benchmarks/ngrams.py`. {header}. Whole commands, 5 references an image; "
+        f"candidates: {source}; the best of {arguments.repeat} runs of ours, one of the peer's, in turn. "
+        "MB: the largest process.\n\n"
         + markdown(columns, rows),
     )
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
 from capeval.registry import parse
@@ -93,5 +91,5 @@ def _dataset(gts: Captions, res: Captions) -> Dataset:
         raise DataError("gts must have at least one caption for each id.", ids=bare)
     keys = [str(key) for key in gts]
     return Dataset(
-        keys, keys, [res[key][0] for key in gts], [tuple(captions) for captions in gts.values()], np.arange(len(keys))
+        keys, keys, [res[key][0] for key in gts], [tuple(captions) for captions in gts.values()], range(len(keys))
     )

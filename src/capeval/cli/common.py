@@ -53,7 +53,9 @@ threads_option = click.option(
 resamples_option = click.option(
     "--resamples", type=click.IntRange(min=1), default=1000, show_default=True, help="For intervals and p-values."
 )
-seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draws.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draws."
+)
 
 
 def options(*several: Callable[[F], F]) -> Callable[[F], F]:

@@ -18,6 +18,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from capeval.engine.alignment import find_phrases as find_phrases
+from capeval.engine.alignment import meteor_stats as meteor_stats
 from capeval.engine.checks import (
     check_array,
     check_captions,

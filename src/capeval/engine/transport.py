@@ -98,16 +98,16 @@ def distances(a: Floats, b: Floats) -> Array:
 def transport(cost: Array, supply: Longs, demand: Longs) -> Longs:
     """How much to move from each supplier (row) to each customer (column) so that the total cost is least.
 
-    Supply and demand are whole numbers with the same total; costs are not negative. Goods are sent along the cheapest
-    path there is, time and again; a path may take back what was sent before. Each path moves at least one unit, so
-    there is an end to it, and no path is cheaper than the one before.
+    Supply and demand are whole numbers with the same total; costs are not negative. Goods are sent along a
+    path without detours, time and again; a path may take back what was sent before. Each path moves at least one unit,
+    so there is an end to it.
     """
     _check_problem(cost, supply, demand)
     flow = np.zeros(cost.shape, np.int64)
     left, wanted = supply.copy(), demand.copy()
-    # Prices: what it costs to get one unit to a supplier or customer, at least. A way from supplier i to customer j
-    # costs cost[i, j] + from_price[i] - to_price[j] more than the cheapest one, never less than 0, and nothing where
-    # goods flow.
+    # Prices of one unit at each supplier and customer. Moving it from i to j is a detour as far as it costs more than
+    # the price rises: cost[i, j] - (to_price[j] - from_price[i]). Prices are kept so that this is never negative, and 0
+    # wherever goods flow. When nothing is left, such a flow is the cheapest (duality of linear programmes).
     from_price, to_price = np.zeros(len(supply)), cost.min(axis=0, initial=np.inf)
     while left.any():
         detour = np.maximum(0.0, cost + from_price[:, None] - to_price)  # 0: rounding must not make it negative

@@ -59,7 +59,7 @@ class Bleu(Metric):
         matches, grams, length, closest = self._split(stats)
         extra = np.array([0.0] + [1.0] * (ORDERS - 1))
         precisions = (matches + extra) / np.maximum(grams + extra, 1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             penalty = np.exp(np.minimum(0.0, 1 - closest / length, where=length > 0, out=np.full_like(length, -np.inf)))
         return self._geometric_means(precisions) * penalty
 

@@ -86,8 +86,6 @@ class Cider(Metric):
             counts = _document_frequency(corpus, grams)
         else:
             images, counts = self._from_table(corpus, grams)
-            if images < 2:
-                raise DataError(f"a table of document frequencies needs two images or more; {self.df} has {images}")
         return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
 
     def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
@@ -96,11 +94,15 @@ class Cider(Metric):
         found = {"tokenizer": table.tokenizer, "stem": table.stem, "n": table.n}
         if wanted | {"n": found["n"]} != found or table.n < self.n:
             raise DataError(
-                f"the document-frequency table {self.df} does not fit {self.info.name}: it has {found}, and {wanted} is "
-                "needed. Make a fitting table with `capeval df`"
+                f"the document-frequency table {self.df} does not fit {self.info.name}: it has {found}, and {wanted} "
+                "is needed. Make a fitting table with `capeval df`"
             )
+        if table.images < 2:
+            raise DataError(f"a table of document frequencies needs two images or more; {self.df} has {table.images}")
         vocabulary = _stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary
-        number = {word: i for i, word in enumerate(vocabulary)}
+        number: dict[str, int] = {}
+        for i, word in enumerate(vocabulary):
+            number.setdefault(word, i)  # of words with one stem, the first stands for all
         # One entry more than words: index -1, the padding of short n-grams, stays -1; absent words match nothing.
         ours = np.array([number.get(word, -2) for word in table.vocabulary] + [-1], np.int32)
         short = (table.grams[:, self.n :] == -1).all(axis=1)

@@ -14,21 +14,18 @@ constexpr double far_away = std::numeric_limits<double>::infinity();
 // path, with prices that keep Dijkstra's search valid, until nothing is left.
 class Solver {
 public:
-    // To be filled by the caller: supply, demand and cost[i * customers + j].
-    std::vector<int64_t> supply, demand;
+    // To be filled by the caller: cost[i * customers + j].
     std::vector<double> cost;
     // After solve(): what goes where, in the layout of cost.
     std::vector<int64_t> flow;
 
     // The least total cost; or infinity as soon as it is clear that it is at least `limit`.
-    double solve(double limit = far_away) {
-        start();
-        double spent = 0;
+    double solve(const std::vector<int64_t>& supply, const std::vector<int64_t>& demand, double limit = far_away) {
+        start(supply, demand);
         while (total_left_ > 0) {
             const int64_t last = find_path();
-            // Paths never get cheaper: what is left costs at least as much per unit as this one.
-            if (spent + to_price_[last] * static_cast<double>(total_left_) >= limit) return far_away;
-            spent += to_price_[last] * static_cast<double>(send(last));
+            if (bound(supply, demand) >= limit) return far_away;
+            send(last);
         }
         double total = 0;
         for (size_t at = 0; at < cost.size(); ++at) total += static_cast<double>(flow[at]) * cost[at];
@@ -36,9 +33,11 @@ public:
     }
 
 private:
-    void start() {
+    void start(const std::vector<int64_t>& supply, const std::vector<int64_t>& demand) {
         suppliers_ = static_cast<int64_t>(supply.size());
         customers_ = static_cast<int64_t>(demand.size());
+        left_ = supply;
+        wanted_ = demand;
         flow.assign(cost.size(), 0);
         from_price_.assign(suppliers_, 0);
         to_price_.assign(customers_, far_away);
@@ -51,6 +50,14 @@ private:
         reached_through_.resize(suppliers_);
     }
 
+    // What the goods gain in price on their way. No move gains more than it costs, so all cost at least that much.
+    double bound(const std::vector<int64_t>& supply, const std::vector<int64_t>& demand) const {
+        double gain = 0;
+        for (int64_t j = 0; j < customers_; ++j) gain += to_price_[j] * static_cast<double>(demand[j]);
+        for (int64_t i = 0; i < suppliers_; ++i) gain -= from_price_[i] * static_cast<double>(supply[i]);
+        return gain;
+    }
+
     // Dijkstra's search over customers, from everyone with goods left to the nearest customer who wants some. Goods
     // can be taken back at no detour, so the suppliers of a customer are as far as the customer is.
     int64_t find_path() {
@@ -58,9 +65,9 @@ private:
         length_from_.assign(suppliers_, far_away);
         done_.assign(customers_, 0);
         for (int64_t i = 0; i < suppliers_; ++i)
-            if (supply[i] > 0) reach(i, 0, -1);
+            if (left_[i] > 0) reach(i, 0, -1);
         int64_t nearest = next_customer();
-        while (demand[nearest] == 0) {
+        while (wanted_[nearest] == 0) {
             done_[nearest] = 1;
             for (int64_t i = 0; i < suppliers_; ++i)
                 if (flow[i * customers_ + nearest] > 0 && length_from_[i] == far_away)
@@ -94,25 +101,25 @@ private:
     }
 
     // Sends as much as the path to customer `last` takes.
-    int64_t send(int64_t last) {
-        int64_t amount = demand[last];
+    void send(int64_t last) {
+        int64_t amount = wanted_[last];
         for (int64_t j = last; j >= 0;) {
             const int64_t i = supplied_by_[j], back = reached_through_[i];
-            amount = std::min(amount, back < 0 ? supply[i] : flow[i * customers_ + back]);
+            amount = std::min(amount, back < 0 ? left_[i] : flow[i * customers_ + back]);
             j = back;
         }
-        demand[last] -= amount;
+        wanted_[last] -= amount;
         for (int64_t j = last; j >= 0;) {
             const int64_t i = supplied_by_[j], back = reached_through_[i];
             flow[i * customers_ + j] += amount;
-            (back < 0 ? supply[i] : flow[i * customers_ + back]) -= amount;
+            (back < 0 ? left_[i] : flow[i * customers_ + back]) -= amount;
             j = back;
         }
         total_left_ -= amount;
-        return amount;
     }
 
     int64_t suppliers_ = 0, customers_ = 0, total_left_ = 0;
+    std::vector<int64_t> left_, wanted_;
     std::vector<double> from_price_, to_price_, length_from_, length_to_;
     std::vector<int64_t> supplied_by_, reached_through_;
     std::vector<char> done_;
@@ -265,9 +272,7 @@ private:
         }
         for (size_t j = 0; j < customers; ++j) received += nearest_[j] * static_cast<double>(excess.demand[j]);
         if (std::max(sent, received) / excess.whole >= limit) return far_away;
-        solver_.supply = excess.supply;
-        solver_.demand = excess.demand;
-        return solver_.solve(limit * excess.whole) / excess.whole;
+        return solver_.solve(excess.supply, excess.demand, limit * excess.whole) / excess.whole;
     }
 
     const Grams& bags_;
@@ -308,9 +313,7 @@ Buffer<int64_t> transport(View<double> cost, View<int64_t> supply, View<int64_t>
     require(total(supply) == total(demand), "supply and demand must have the same total, below 2**62");
     Solver solver;
     solver.cost.assign(cost.begin(), cost.end());
-    solver.supply.assign(supply.begin(), supply.end());
-    solver.demand.assign(demand.begin(), demand.end());
-    solver.solve();
+    solver.solve({supply.begin(), supply.end()}, {demand.begin(), demand.end()});
     Buffer<int64_t> flow(cost.size);
     std::copy(solver.flow.begin(), solver.flow.end(), flow.data());
     return flow;

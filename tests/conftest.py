@@ -1,0 +1,122 @@
+"""What several test files share: data, and the choice of an engine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from capeval import engine
+from capeval.errors import CapevalError
+from capeval.types import Dataset, Sample
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+
+# Machines differ in speed: no deadline. Fixtures here only choose an engine or name a directory.
+settings.register_profile("capeval", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("capeval")
+
+
+def use_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    asked_for = os.environ.get("CAPEVAL_ENGINE")
+    monkeypatch.setenv("CAPEVAL_ENGINE", name)
+    try:
+        engine.load()
+    except CapevalError as problem:
+        if asked_for == "compiled":
+            raise  # who asks for the compiled engine does not want its tests skipped
+        pytest.skip(str(problem))
+    return name
+
+
+@pytest.fixture(params=engine.NAMES)
+def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs the test twice, with either engine."""
+    return use_engine(request.param, monkeypatch)
+
+
+@pytest.fixture
+def compiled_engine(monkeypatch: pytest.MonkeyPatch) -> str:
+    return use_engine("compiled", monkeypatch)
+
+
+@pytest.fixture
+def python_engine(monkeypatch: pytest.MonkeyPatch) -> str:
+    return use_engine("python", monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of larger official outputs and data, which is not part of the repository."""
+    place = Path(os.environ.get("CAPEVAL_DATA") or ROOT.parent / "shared")
+    if not (place / "golden").is_dir():
+        pytest.skip(f"{place} has no golden outputs; set CAPEVAL_DATA to the folder that does")
+    return place
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
+@pytest.fixture(scope="session")
+def official_300() -> dict[str, Any]:
+    """Captions of 300 images, their references, and the scores that pycocoevalcap gives them."""
+    return dict(read_json(GOLDEN / "scores_300.json.gz"))
+
+
+OFFICIAL_NAMES = {f"bleu_{n}": f"Bleu_{n}" for n in range(1, 5)} | {
+    "rouge_l": "ROUGE_L",
+    "cider_d": "CIDEr",
+    "meteor": "METEOR",
+}
+
+
+@pytest.fixture(scope="session")
+def official(shared: Path) -> Callable[[str], dict[str, Any]]:
+    """The larger sets, `1k` and `5k`, in the form of `official_300`."""
+
+    def load(size: str) -> dict[str, Any]:
+        rows = read_json(shared / "golden" / f"coco_{size}.json.gz")
+        scores = read_json(shared / "golden" / f"pycocoevalcap_{size}.json.gz")
+        assert [row["image_id"] for row in rows] == scores["image_ids"]
+        return {
+            "candidates": {row["image_id"]: row["candidate"] for row in rows},
+            "references": {row["image_id"]: row["references"] for row in rows},
+            "corpus": {ours: scores["corpus"][theirs] for ours, theirs in OFFICIAL_NAMES.items()},
+            "per_caption": {ours: scores["per_image"][theirs] for ours, theirs in OFFICIAL_NAMES.items()},
+        }
+
+    return load
+
+
+@pytest.fixture
+def small() -> Dataset:
+    """Two systems on six images with three references each."""
+    references = {
+        "beach": ("a dog runs along the beach", "a brown dog is running on the sand", "the dog is at the sea"),
+        "kitchen": ("a woman cooks in a kitchen", "a lady is making food", "a woman stands at the stove"),
+        "street": ("two cars are parked on a street", "cars stand near a tall building", "a quiet street with cars"),
+        "park": ("children play in the park", "two kids are playing with a ball", "a boy and a girl on the grass"),
+        "table": ("a plate of pizza on a table", "the pizza has cheese and tomatoes", "some food on a white plate"),
+        "snow": ("a man skis down a hill", "a skier in a red jacket on the snow", "someone is skiing"),
+    }
+    captions = {
+        "one": ["a dog running on the beach", "a woman in a kitchen", "cars on a street", "kids play with a ball"]
+        + ["a pizza with cheese on a plate", "a man in a red jacket is skiing down the hill"],
+        "two": ["a cat on a sofa", "a lady is making food", "a tall building", "a boy on the grass in the park"]
+        + ["a cake", "a man skis down a hill"],
+    }
+    return Dataset.from_samples(
+        [
+            Sample(f"{image}-{system}", image, caption, references[image], system)
+            for system, texts in captions.items()
+            for image, caption in zip(references, texts, strict=True)
+        ]
+    )
