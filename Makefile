@@ -16,7 +16,7 @@ help:
 
 $(STAMP):
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,meteor]'
 	@rm -f .venv/installed-*
 	@$(BIN)/python -c "from capeval import engine; print('capeval is set up with the', engine.active(), 'engine' + \
 	  ('' if engine.active() == 'compiled' else ' (no C++17 compiler was found, or the build failed: pip install -v -e . tells)'))"

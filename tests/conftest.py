@@ -108,10 +108,22 @@ def small() -> Dataset:
         "snow": ("a man skis down a hill", "a skier in a red jacket on the snow", "someone is skiing"),
     }
     captions = {
-        "one": ["a dog running on the beach", "a woman in a kitchen", "cars on a street", "kids play with a ball"]
-        + ["a pizza with cheese on a plate", "a man in a red jacket is skiing down the hill"],
-        "two": ["a cat on a sofa", "a lady is making food", "a tall building", "a boy on the grass in the park"]
-        + ["a cake", "a man skis down a hill"],
+        "one": [
+            "a dog running on the beach",
+            "a woman in a kitchen",
+            "cars on a street",
+            "kids play with a ball",
+            "a pizza with cheese on a plate",
+            "a man in a red jacket is skiing down the hill",
+        ],
+        "two": [
+            "a cat on a sofa",
+            "a lady is making food",
+            "a tall building",
+            "a boy on the grass in the park",
+            "a cake",
+            "a man skis down a hill",
+        ],
     }
     return Dataset.from_samples(
         [

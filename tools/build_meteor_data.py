@@ -83,7 +83,8 @@ def write_tables(path: Path, tables: dict[str, npt.NDArray[np.generic]]) -> None
         for name, values in tables.items():
             stream = io.BytesIO()
             np.lib.format.write_array(stream, values, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), stream.getvalue(), zipfile.ZIP_DEFLATED, 9)
+            member = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
+            archive.writestr(member, stream.getvalue(), zipfile.ZIP_DEFLATED, 9)
 
 
 def prefix_lines(lines: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from capeval.text.vectors import Chunk, open_table, write_table
 
 DIMENSIONS = 100
 PACKAGE_WORDS = 341_479
-WORDS = 100_000
+WORDS = 85_000
 CHUNK = 10_000
 OUTPUT = Path(__file__).resolve().parents[1] / "src" / "capeval" / "data" / "vectors" / "glove-100d.vectors"
 
@@ -57,7 +57,7 @@ def main() -> None:
     frequent = [word for word in words if any(map(str.isalpha, word))][:WORDS]
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     with writing(arguments.output) as stream:
-        write_table(stream, DIMENSIONS, chunks(frequent, rows), kind="int8")
+        write_table(stream, DIMENSIONS, chunks(sorted(frequent), rows), kind="int10")
     size, digest = arguments.output.stat().st_size, open_table(arguments.output).digest
     print(f"{arguments.output}: {len(frequent)} words, {size} bytes, {digest}")
 

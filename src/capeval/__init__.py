@@ -1,9 +1,9 @@
 """capeval tells how good an image caption is.
 
 >>> import capeval
->>> result = capeval.score(["a cat on a mat"], [["a cat sits on a mat", "the cat is on the mat"]], metrics=["bleu_4"])
->>> round(result.scores["bleu_4"], 4)
-0.0
+>>> result = capeval.score(["a cat on a mat"], [["a cat sits on a mat", "the cat is on the mat"]], metrics=["rouge_l"])
+>>> round(result.scores["rouge_l"], 4)
+0.8944
 """
 
 from __future__ import annotations

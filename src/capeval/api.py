@@ -35,6 +35,8 @@ def score(
     `references`: a list of lists of captions in the same order, a dict id -> captions, COCO annotations, or a path.
     `metrics`: expressions such as "bleu_4" or "cider_d(df=coco-val2014)", or metric objects; all metrics without it.
     """
+    if isinstance(candidates, list | tuple) and isinstance(references, list | tuple):
+        _refuse_unequal(candidates, references)
     joined = captions.join(_candidates(candidates), _references(references), strict=strict)
     return evaluate(joined.dataset, metrics, tokenizer=tokenizer, threads=threads)
 
@@ -66,11 +68,12 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
     progress: Callable[[str], None] = lambda step: None,
+    note: Callable[[str], None] = lambda message: None,
 ) -> Compared:
     """Scores two systems on the same images and tells which differences are more than chance."""
     both = _side_by_side(_candidates(a), _candidates(b))
     dataset = captions.join(both, _references(references)).dataset
-    result = evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads, progress=progress)
+    result = evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads, progress=progress, note=note)
     half = len(both.ids) // 2
     numbers: dict[str, int] = {}
     images = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
@@ -87,6 +90,13 @@ def tokenize(texts: str | Sequence[str], tokenizer: str = "ptb") -> list[Any]:
     if isinstance(texts, str):
         return tokenizing.tokenize([texts], tokenizer)[0]
     return tokenizing.tokenize(texts, tokenizer)
+
+
+def _refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> None:
+    """Lists without ids belong together by position, so one longer than the other is a mistake."""
+    by_position = bool(candidates) and all(isinstance(caption, str) for caption in candidates)
+    if by_position and len(candidates) != len(references):
+        raise DataError(f"{len(candidates)} candidates but {len(references)} lists of references, which go by position")
 
 
 def _candidates(source: Captions) -> captions.Candidates:

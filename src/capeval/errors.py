@@ -35,7 +35,11 @@ class ExpressionError(CapevalError):
     """A metric expression such as `cider_d(df=corpus)` that cannot be read or has a wrong value."""
 
 
-class MissingExtra(CapevalError):
+class Unavailable(CapevalError):
+    """Something must be installed or fetched first. Without `-m`, metrics that say so are left out with a note."""
+
+
+class MissingExtra(Unavailable):
     """A feature whose optional packages are not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:

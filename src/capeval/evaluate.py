@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import __version__
-from capeval.errors import CapevalError, DataError
+from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.registry import Selection, label, metric_classes, parse_all
 from capeval.significance import bootstrap_scores, interval
 from capeval.text.corpus import Corpus
@@ -155,8 +155,12 @@ def evaluate(
     tokenizer: str = "ptb",
     threads: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
+    note: Callable[[str], None] = lambda message: None,
 ) -> Result:
-    """Scores a dataset with the given metric expressions (without any: with every metric there is)."""
+    """Scores a dataset with the given metric expressions.
+
+    Without any, every metric is used that can be: those that lack a package or a file are named through `note`.
+    """
     if not len(dataset):
         raise DataError("there are no captions to score")
     selections = parse_all(metric_classes() if metrics is None else metrics)
@@ -167,7 +171,12 @@ def evaluate(
     scored = []
     for selection in selections:
         progress(f"scoring {selection.metric.info.name}")
-        scored.append(_score(selection, corpus))
+        try:
+            scored.append(_score(selection, corpus))
+        except Unavailable as problem:
+            if metrics is not None:
+                raise
+            note(f"{selection.metric.info.name} is left out: {problem}")
     hashes, counts = _reference_columns(dataset)
     return Result(
         dataset.ids,

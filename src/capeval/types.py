@@ -120,6 +120,16 @@ class Info:
     """Raised whenever a published number moves."""
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a candidate got its score against one reference: facts, and a table of what was matched with what."""
+
+    reference: str
+    facts: Mapping[str, float | str]
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str | float, ...]]
+
+
 class Metric:
     """A metric is a frozen dataclass whose fields are its parameters.
 
@@ -153,6 +163,10 @@ class Metric:
         # fsum: exactly rounded, so that the order of the rows cannot change the last digit.
         totals = np.array([math.fsum(column) for column in self.summands(stats).T])
         return self.from_totals(totals, len(stats))
+
+    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
+        """What the score of tokenised captions comes from; metrics that can tell override this."""
+        raise NotImplementedError
 
     def joinable(self) -> bool:
         """Whether statistics of parts scored separately may be stacked."""

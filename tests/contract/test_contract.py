@@ -1,4 +1,4 @@
-"""What every metric promises. A metric is found by the registry; nothing here knows it by name, but for few exceptions."""
+"""What every metric promises. A metric is found by the registry; few lines here know it by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capeval.errors import CapevalError, MissingExtra
+from capeval.errors import CapevalError, Unavailable
 from capeval.evaluate import Result, evaluate
 from capeval.io.dftable import write_table
 from capeval.metrics.cider import make_table
@@ -62,7 +62,7 @@ def metric(request: pytest.FixtureRequest, small: Dataset) -> Metric:
     try:
         found = parse(request.param).metric
         found.stats(Corpus(small))
-    except MissingExtra as problem:
+    except Unavailable as problem:
         pytest.skip(str(problem))
     return found
 
@@ -218,7 +218,9 @@ def test_a_long_caption_equal_to_its_reference_reaches_the_upper_bound(metric: M
 def test_a_better_system_scores_higher(metric: Metric, small: Dataset) -> None:
     better = Dataset.from_samples([replace(s, candidate=s.references[0]) for s in small])
     worse = Dataset.from_samples([replace(s, candidate="purple monkeys never read") for s in small])
-    assert (np.array(corpus_scores(scored(better, metric))) > np.array(corpus_scores(scored(worse, metric))) + 0.1).all()
+    assert (
+        np.array(corpus_scores(scored(better, metric))) > np.array(corpus_scores(scored(worse, metric))) + 0.1
+    ).all()
 
 
 def test_scoring_twice_gives_the_same_bits(metric: Metric, small: Dataset) -> None:

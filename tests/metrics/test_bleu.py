@@ -73,7 +73,9 @@ def test_the_corpus_score_is_not_the_mean(each_engine: str) -> None:
         ("", [""], "bleu_1", 0),
     ],
 )
-def test_sentence_bleu_by_hand(each_engine: str, candidate: str, references: list[str], score: str, number: float) -> None:
+def test_sentence_bleu_by_hand(
+    each_engine: str, candidate: str, references: list[str], score: str, number: float
+) -> None:
     assert per_caption(candidate, references, f"{score}(sentence=true)") == pytest.approx(number, abs=1e-15)
 
 

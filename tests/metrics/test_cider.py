@@ -153,7 +153,7 @@ def test_a_table_without_ngrams_weighs_all_alike(each_engine: str, tmp_path: Pat
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no-such.df: cannot be read"):
+    with pytest.raises(DataError, match=r"no-such\.df: cannot be read"):
         capeval.score(["a"], [["a"]], [f"cider(df={tmp_path}/no-such.df)"])
     with pytest.raises(UnknownName, match="Did you mean coco-val2014"):
         capeval.score(["a"], [["a"]], ["cider(df=coco-val2015)"])

@@ -19,6 +19,8 @@ COMMANDS = {
     "tokenize": "text",
     "df": "text",
     "join": "join",
+    "explain": "explain",
+    "data": "data",
 }
 
 HELP = """Tell how good image captions are.
@@ -89,5 +91,15 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output has gone (`capeval ... | head`): there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         sys.exit(1)
+    except OSError as problem:
+        # Standard output itself failed, on a full disk for example.
+        click.echo(f"Error: {problem.strerror or problem}", err=True)
+        _silence_stdout()
+        sys.exit(1)
+
+
+def _silence_stdout() -> None:
+    """Python would try to write the rest when it ends, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from capeval.errors import CapevalError
 from capeval.text.tokenize import TOKENIZERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,6 +73,17 @@ def options(*several: Callable[[F], F]) -> Callable[[F], F]:
 def refuse_two_stdin(*paths: str) -> None:
     if sum(path == "-" for path in paths) > 1:
         raise click.UsageError("only one input can come from standard input (-)")
+
+
+def checked(metrics: Sequence[str]) -> Sequence[str] | None:
+    """The expressions, or None for every metric. A wrong one is told before any file is read."""
+    from capeval.registry import parse_all
+
+    try:
+        parse_all(metrics)
+    except CapevalError as problem:
+        raise click.UsageError(str(problem)) from problem
+    return metrics or None
 
 
 def note(message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import (
+    checked,
     format_option,
     metrics_option,
     note,
@@ -58,8 +59,8 @@ def compare_command(
 
     with progress() as step:
         found = compare(
-            a, b, references, metrics or None,
-            tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step,
+            a, b, references, checked(metrics),
+            tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step, note=note,
         )  # fmt: skip
     if format_ == "json":
         print_json(found.to_dict())

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from capeval.cli.common import (
+    checked,
     format_option,
     metrics_option,
     note,
@@ -70,16 +71,17 @@ def score_command(
     it; quote it with the number.
     """
     refuse_two_stdin(candidates, references)
-    from capeval.registry import parse_all
-
-    if metrics:
-        parse_all(metrics)  # a typing error should not have to wait for the files to be read
+    wanted = checked(metrics)
+    if per_caption == "-":
+        raise click.UsageError("--per-caption needs a file: standard output has the result")
     with progress() as step:
         step("reading files")
         joined = join(read_candidates(candidates), read_references(references), strict=strict)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
-        result = evaluate(joined.dataset, metrics or None, tokenizer=tokenizer, threads=threads, progress=step)
+        result = evaluate(
+            joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note
+        )
         if per_caption:
             from capeval.io.results import write_rows
 

@@ -102,3 +102,15 @@ def meteor_stats(
     group_captions: Ints,
     threads: int,
 ) -> Array: ...
+def scene_stats(
+    tuples: Ints,
+    tuple_offsets: Longs,
+    synsets: Ints,
+    synset_offsets: Longs,
+    sorts: npt.NDArray[np.uint8],
+    candidate: Ints,
+    group: Ints,
+    group_offsets: Longs,
+    group_captions: Ints,
+    threads: int,
+) -> Array: ...

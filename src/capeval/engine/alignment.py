@@ -9,10 +9,10 @@ decides ties.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from capeval.types import Array, Ints
 
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
+T = TypeVar("T")
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 BEAM = 40
@@ -53,14 +54,20 @@ class Occurrence(NamedTuple):
     phrase: int
 
 
-class Words(NamedTuple):
-    """What is known of each distinct word."""
+class Caption(NamedTuple):
+    words: list[int]
+    phrases: list[Occurrence]
+
+
+class Knowledge(NamedTuple):
+    """What is known of each distinct word, and the paraphrases of each phrase."""
 
     keys: list[int]
     """Equal for words that count as the same."""
     stems: list[int]
     is_function: list[int]
     meanings: list[frozenset[int]]
+    links: list[list[int]]
 
 
 def find_phrases(
@@ -135,27 +142,38 @@ def meteor_stats(
     if len(parameters) != 8:
         raise ValueError("parameters must be alpha, beta, gamma, delta and the weights of the four modules")
     check_rows(candidate, group, group_offsets, group_captions, len(offsets) - 1)
-    meanings = [frozenset(synsets[a:b].tolist()) for a, b in pairwise(synset_offsets.tolist())]
-    words = Words(keys.tolist(), stems.tolist(), is_function.tolist(), meanings)
-    related = [links[a:b].tolist() for a, b in pairwise(link_offsets.tolist())]
-    captions = [tokens[a:b].tolist() for a, b in pairwise(offsets.tolist())]
-    every = [Occurrence(*values) for values in zip(starts.tolist(), lengths.tolist(), phrases.tolist())]
-    occurrences = [every[a:b] for a, b in pairwise(phrase_offsets.tolist())]
+    captions = captions_of(tokens, offsets, starts, lengths, phrases, phrase_offsets)
+    known = knowledge_of(keys, stems, is_function, synsets, synset_offsets, links, link_offsets)
     stats = np.zeros((len(candidate), COLUMNS))
-    for row, caption in enumerate(candidate.tolist()):
+    for row, number in enumerate(candidate.tolist()):
+        ours = captions[number]
         references = group_captions[group_offsets[group[row]] : group_offsets[group[row] + 1]].tolist()
-        found = [
-            statistics(
-                captions[caption],
-                captions[reference],
-                align(captions[caption], captions[reference], words, occurrences[caption], occurrences[reference], related),
-                words,
-            )
-            for reference in references
-        ]
+        found = [statistics(ours, captions[r], align(ours, captions[r], known), known) for r in references]
         if found:
             stats[row] = found[int(np.argmax(scores(np.array(found), parameters)))]
     return stats
+
+
+def captions_of(
+    tokens: Ints, offsets: Longs, starts: Ints, lengths: Ints, phrases: Ints, phrase_offsets: Longs
+) -> list[Caption]:
+    occurrences = [Occurrence(*each) for each in zip(starts.tolist(), lengths.tolist(), phrases.tolist())]
+    words = _slices(tokens.tolist(), offsets)
+    return [Caption(*each) for each in zip(words, _slices(occurrences, phrase_offsets))]
+
+
+def knowledge_of(
+    keys: Ints,
+    stems: Ints,
+    is_function: Flags,
+    synsets: Ints,
+    synset_offsets: Longs,
+    links: Ints,
+    link_offsets: Longs,
+) -> Knowledge:
+    meanings = [frozenset(each) for each in _slices(synsets.tolist(), synset_offsets)]
+    related = _slices(links.tolist(), link_offsets)
+    return Knowledge(keys.tolist(), stems.tolist(), is_function.tolist(), meanings, related)
 
 
 def scores(stats: Array, parameters: Array) -> Array:
@@ -194,55 +212,41 @@ def is_perfect(stats: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((ours == stats[..., 0]) & (theirs == stats[..., 1]) & (stats[..., CHUNKS] == 1.0))
 
 
-def align(
-    candidate: list[int],
-    reference: list[int],
-    words: Words,
-    candidate_phrases: list[Occurrence],
-    reference_phrases: list[Occurrence],
-    links: list[list[int]],
-) -> list[Match]:
+def align(candidate: Caption, reference: Caption, known: Knowledge) -> list[Match]:
     """The chosen matches in the order of the reference."""
-    ours = [words.keys[word] for word in candidate]
-    theirs = [words.keys[word] for word in reference]
-    proposed: list[list[Match]] = [[] for _ in reference]
-
-    def propose(match: Match) -> None:
-        proposed[match.start].append(match)
-
-    for j, key in enumerate(theirs):
-        for i, other in enumerate(ours):
-            if key == other:
-                propose(Match(EXACT, j, 1, i, 1))
+    ours = [known.keys[word] for word in candidate.words]
+    theirs = [known.keys[word] for word in reference.words]
+    proposed: list[list[Match]] = [[] for _ in theirs]
+    pairs = [(j, i) for j in range(len(theirs)) for i in range(len(ours))]
+    for j, i in pairs:
+        if theirs[j] == ours[i]:
+            proposed[j].append(Match(EXACT, j, 1, i, 1))
     if ours != theirs:
-        for j, word in enumerate(reference):
-            for i, other in enumerate(candidate):
-                if words.stems[word] == words.stems[other] and theirs[j] != ours[i]:
-                    propose(Match(STEM, j, 1, i, 1))
-        for j, word in enumerate(reference):
-            for i, other in enumerate(candidate):
-                if theirs[j] != ours[i] and not words.meanings[word].isdisjoint(words.meanings[other]):
-                    propose(Match(SYNONYM, j, 1, i, 1))
-        for there, here in _paraphrase_pairs(reference_phrases, candidate_phrases, links):
-            propose(Match(PARAPHRASE, there.start, there.length, here.start, here.length))
-        for here, there in _paraphrase_pairs(candidate_phrases, reference_phrases, links):
-            propose(Match(PARAPHRASE, there.start, there.length, here.start, here.length))
-    fixed = _only_choices(proposed, len(candidate))
-    return _search(proposed, fixed)
+        different = [(j, i) for j, i in pairs if theirs[j] != ours[i]]
+        for j, i in different:
+            if known.stems[reference.words[j]] == known.stems[candidate.words[i]]:
+                proposed[j].append(Match(STEM, j, 1, i, 1))
+        for j, i in different:
+            if not known.meanings[reference.words[j]].isdisjoint(known.meanings[candidate.words[i]]):
+                proposed[j].append(Match(SYNONYM, j, 1, i, 1))
+        # The table's pairs have a direction, and both are tried.
+        for there, here in _paraphrase_pairs(reference, candidate, known.links):
+            proposed[there.start].append(Match(PARAPHRASE, there.start, there.length, here.start, here.length))
+        for here, there in _paraphrase_pairs(candidate, reference, known.links):
+            proposed[there.start].append(Match(PARAPHRASE, there.start, there.length, here.start, here.length))
+    return _search(proposed, _only_choices(proposed, len(ours)))
 
 
 def _paraphrase_pairs(
-    sources: list[Occurrence], targets: list[Occurrence], links: list[list[int]]
-) -> list[tuple[Occurrence, Occurrence]]:
+    sources: Caption, targets: Caption, links: list[list[int]]
+) -> Iterator[tuple[Occurrence, Occurrence]]:
     places: dict[int, list[Occurrence]] = {}
-    for target in targets:
+    for target in targets.phrases:
         places.setdefault(target.phrase, []).append(target)
-    return [
-        (source, target)
-        for source in sources
-        for phrase in links[source.phrase]
-        for target in places.get(phrase, ())
-    ]
+    for source in sources.phrases:
+        for phrase in links[source.phrase]:
+            for target in places.get(phrase, ()):
+                yield source, target
 
 
 def _only_choices(proposed: list[list[Match]], candidate_length: int) -> list[Match | None]:
@@ -331,10 +335,10 @@ def _search(proposed: list[list[Match]], fixed: list[Match | None]) -> list[Matc
     return list(min(paths, key=_Path.rank).matches)
 
 
-def statistics(candidate: list[int], reference: list[int], matches: list[Match], words: Words) -> list[float]:
+def statistics(candidate: Caption, reference: Caption, matches: list[Match], known: Knowledge) -> list[float]:
     """The row of statistics of an alignment; see `COLUMNS`."""
-    ours = [words.is_function[word] for word in candidate]
-    theirs = [words.is_function[word] for word in reference]
+    ours = [known.is_function[word] for word in candidate.words]
+    theirs = [known.is_function[word] for word in reference.words]
     row = [0.0] * COLUMNS
     row[LENGTHS] = len(ours), len(theirs), sum(ours), sum(theirs)
     for match in matches:
@@ -373,6 +377,10 @@ def _links(node: int, number: dict[int, int], pair_start: Ints, paraphrases: Int
     return [number[target] for target in paraphrases[first:last].tolist() if target in number]
 
 
+def _slices(values: list[T], offsets: Longs) -> list[list[T]]:
+    return [values[first:last] for first, last in pairwise(offsets.tolist())]
+
+
 def _offsets(lists: Sequence[Sequence[object]]) -> Longs:
     return np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
 
@@ -403,10 +411,7 @@ def _check_words(
     check_range(tokens, len(keys), "tokens must be below the number of words")
     if len(is_function) and is_function.max() > 1:
         raise ValueError("is_function must be 0 or 1")
-    inner = np.ones(len(synsets), bool)
-    inner[synset_offsets[:-1][synset_offsets[:-1] < len(synsets)]] = False
-    if (np.diff(synsets) <= 0)[inner[1:]].any():
-        raise ValueError("the synsets of each word must rise")
+    check_range(synsets, len(synsets), "synsets must be numbered from 0")
 
 
 def _check_occurrences(

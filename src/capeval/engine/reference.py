@@ -31,6 +31,7 @@ from capeval.engine.checks import (
     check_threads,
 )
 from capeval.engine.scanning import scan as scan
+from capeval.engine.scenes import scene_stats as scene_stats
 from capeval.engine.transport import transport as transport
 from capeval.engine.transport import wmd_stats as wmd_stats
 from capeval.types import Array, Ints

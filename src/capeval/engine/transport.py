@@ -109,60 +109,52 @@ def transport(cost: Array, supply: Longs, demand: Longs) -> Longs:
     # the price rises: cost[i, j] - (to_price[j] - from_price[i]). Prices are kept so that this is never negative, and 0
     # wherever goods flow. When nothing is left, such a flow is the cheapest (duality of linear programmes).
     from_price, to_price = np.zeros(len(supply)), cost.min(axis=0, initial=np.inf)
-    while left.any():
-        detour = np.maximum(0.0, cost + from_price[:, None] - to_price)  # 0: rounding must not make it negative
-        path, length_from, length_to = _cheapest_path(detour, flow, left, wanted)
-        from_price += length_from
-        to_price += length_to
-        taken_back = [(i, j) for (_, j), (i, _) in pairwise(path)]
-        first, last = path[0][0], path[-1][1]
-        amount = min(left[first], wanted[last], *(flow[move] for move in taken_back))
-        left[first] -= amount
-        wanted[last] -= amount
-        for move in path:
-            flow[move] += amount
-        for move in taken_back:
-            flow[move] -= amount
+    for first in range(len(supply)):
+        while left[first]:
+            detour = np.maximum(0.0, cost + from_price[:, None] - to_price)  # rounding must not make it negative
+            path, length_from, length_to = _cheapest_path(first, detour, flow, wanted)
+            from_price += length_from
+            to_price += length_to
+            last = path[-1][1]
+            taken_back = [(i, j) for (_, j), (i, _) in pairwise(path)]
+            amount = min(left[first], wanted[last], *(flow[move] for move in taken_back))
+            left[first] -= amount
+            wanted[last] -= amount
+            for move in path:
+                flow[move] += amount
+            for move in taken_back:
+                flow[move] -= amount
     return flow
 
 
-def _cheapest_path(
-    detour: Array, flow: Longs, left: Longs, wanted: Longs
-) -> tuple[list[tuple[int, int]], Array, Array]:
-    """From anyone with goods left to a customer who wants some: the moves, and how far everybody is, up to there.
+def _cheapest_path(first: int, detour: Array, flow: Longs, wanted: Longs) -> tuple[list[tuple[int, int]], Array, Array]:
+    """From a supplier to the nearest customer who wants goods: the moves, and how far everybody is, up to there.
 
     Dijkstra's search over customers. Goods a customer has can be taken back at no detour, so the suppliers they came
     from are as far as the customer is.
     """
-    far = np.inf
-    length_from = np.where(left > 0, 0.0, far)
-    reached_through = np.full(len(left), -1)
-    length_to = np.full(len(wanted), far)
-    supplied_by = np.full(len(wanted), -1)
-    done = np.zeros(len(wanted), bool)
-
-    def go_on(suppliers: Longs) -> None:
-        for i in suppliers.tolist():
-            length = length_from[i] + detour[i]
-            closer = ~done & (length < length_to)
-            length_to[closer] = length[closer]
-            supplied_by[closer] = i
-
-    go_on(np.flatnonzero(left))
+    suppliers, customers = detour.shape
+    length_from, reached_through = np.full(suppliers, np.inf), np.full(suppliers, -1)
+    length_to, supplied_by = np.full(customers, np.inf), np.full(customers, -1)
+    done = np.zeros(customers, bool)
+    length_from[first] = 0.0
+    reached = [first]
     while True:
-        nearest = int(np.argmin(np.where(done, far, length_to)))
+        for i in reached:
+            length = length_from[i] + detour[i]
+            supplied_by[length < length_to] = i
+            length_to = np.minimum(length, length_to)
+        nearest = int(np.argmin(np.where(done, np.inf, length_to)))
         if wanted[nearest]:
             break
         done[nearest] = True
-        new = np.flatnonzero((flow[:, nearest] > 0) & (length_from == far))
-        length_from[new] = length_to[nearest]
-        reached_through[new] = nearest
-        go_on(new)
-    end = length_to[nearest]
+        reached = np.flatnonzero((flow[:, nearest] > 0) & (length_from == np.inf)).tolist()
+        length_from[reached] = length_to[nearest]
+        reached_through[reached] = nearest
     path = [(int(supplied_by[nearest]), nearest)]
     while (back := int(reached_through[path[0][0]])) >= 0:
         path.insert(0, (int(supplied_by[back]), back))
-    return path, np.minimum(length_from, end), np.minimum(length_to, end)
+    return path, np.minimum(length_from, length_to[nearest]), np.minimum(length_to, length_to[nearest])
 
 
 def _check_bags(ids: Ints, counts: Ints, offsets: Longs) -> None:

@@ -118,9 +118,11 @@ def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
             yield stream
         if not is_special:
             os.replace(written, target)
-    except BaseException:
+    except BaseException as error:
         if not is_special:
             written.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise DataError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
         raise
 
 

@@ -107,6 +107,8 @@ class Cider(Metric):
         ours = np.array([number.get(word, -2) for word in table.vocabulary] + [-1], np.int32)
         short = (table.grams[:, self.n :] == -1).all(axis=1)
         entries, frequency = ours[table.grams[short, : self.n]], table.df[short]
+        if not len(frequency):
+            return table.images, np.zeros(len(grams.grams))
         matches = corpus.engine.match_grams(grams.grams, np.ascontiguousarray(entries), corpus.threads)
         return table.images, np.where(matches >= 0, frequency[np.maximum(matches, 0)], 0)
 

@@ -6,21 +6,22 @@ As the COCO caption evaluation runs it: English, `-norm`, the parameters tuned f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from capeval.engine.alignment import CHUNKS, is_perfect, scores
+from capeval import engine
+from capeval.engine import alignment
+from capeval.engine.alignment import CHUNKS, is_perfect, precision_recall_fragmentation, scores
 from capeval.text.corpus import Corpus, Longs, Words
 from capeval.text.lexicon import function_words, load_lexicon
-from capeval.text.normalize import normalize
+from capeval.text.normalize import normalize_all
 from capeval.text.paraphrase import find_table, load_phrases, table_digest
 from capeval.text.stem import stem
-from capeval.types import Array, Info, Ints, Metric
+from capeval.types import Array, Explanation, Info, Ints, Metric
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULES = ("exact", "stem", "synonym", "paraphrase")
@@ -45,7 +46,7 @@ class Meteor(Metric):
     def stats(self, corpus: Corpus) -> Array:
         """Lengths, matched words by module and kind, and chunks, against the best reference."""
         words = normalized_words(corpus.pieces)
-        phrases = find_phrases(words, corpus)
+        phrases = find_phrases(words, corpus.engine, corpus.threads)
         result: Array = corpus.engine.meteor_stats(
             words.tokens,
             words.offsets,
@@ -69,8 +70,77 @@ class Meteor(Metric):
     def from_totals(self, totals: Array, rows: int | Array) -> Array:
         return scores(totals, PARAMETERS)[..., None]
 
+    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
+        found = align_tokens(candidate, reference)
+        rows = [(" ".join(pair.candidate), " ".join(pair.reference), pair.module) for pair in found.pairs]
+        return Explanation(" ".join(reference), found.facts(), ("candidate", "reference", "module"), rows)
+
     def signature_extras(self) -> dict[str, str]:
         return {"paraphrases": table_digest(find_table())[:12]}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Words of the candidate that are matched with words of the reference, and the module that found them."""
+
+    module: str
+    candidate: tuple[str, ...]
+    candidate_start: int
+    reference: tuple[str, ...]
+    reference_start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A candidate and a reference as METEOR splits them, what is matched, and what the score comes from."""
+
+    candidate: tuple[str, ...]
+    reference: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    chunks: int
+    precision: float
+    recall: float
+    fmean: float
+    fragmentation: float
+    score: float
+
+    def facts(self) -> dict[str, float | str]:
+        names = ("score", "precision", "recall", "fmean", "fragmentation", "chunks")
+        return {name: getattr(self, name) for name in names}
+
+
+def align_tokens(candidate: Sequence[str], reference: Sequence[str]) -> Alignment:
+    """The alignment of two tokenised captions."""
+    texts = normalize_all([" ".join(candidate), " ".join(reference)])
+    number: dict[str, int] = {}
+    tokens = np.array([number.setdefault(word, len(number)) for text in texts for word in text], np.int32)
+    words = Words(tokens, np.cumsum([0, *map(len, texts)], dtype=np.int64), list(number))
+    starts, lengths, phrases, phrase_offsets, links, link_offsets = find_phrases(words, engine.load(), threads=1)
+    known = alignment.knowledge_of(*word_facts(words.vocabulary), links, link_offsets)
+    ours, theirs = alignment.captions_of(words.tokens, words.offsets, starts, lengths, phrases, phrase_offsets)
+    matches = alignment.align(ours, theirs, known)
+    stats = np.array(alignment.statistics(ours, theirs, matches, known))
+    # Without matches, what follows is 0 / 0.
+    precision, recall, fragmentation = map(
+        float, np.nan_to_num(precision_recall_fragmentation(stats, DELTA, MODULE_WEIGHTS))
+    )
+    return Alignment(
+        tuple(texts[0]),
+        tuple(texts[1]),
+        tuple(_pair(match, *texts) for match in matches),
+        int(stats[CHUNKS]),
+        precision,
+        recall,
+        1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall) if matches else 0.0,
+        fragmentation,
+        float(scores(stats, PARAMETERS)),
+    )
+
+
+def _pair(match: alignment.Match, candidate: list[str], reference: list[str]) -> Pair:
+    ours = candidate[match.candidate_start : match.candidate_start + match.candidate_length]
+    theirs = reference[match.start : match.start + match.length]
+    return Pair(MODULES[match.module], tuple(ours), match.candidate_start, tuple(theirs), match.start)
 
 
 class WordFacts(NamedTuple):
@@ -83,44 +153,59 @@ class WordFacts(NamedTuple):
     synset_offsets: Longs
 
 
-def find_phrases(words: Words, corpus: Corpus) -> tuple[Ints, Ints, Ints, Longs, Ints, Longs]:
+def find_phrases(words: Words, chosen: Any, threads: int) -> tuple[Ints, Ints, Ints, Longs, Ints, Longs]:
     """Where phrases of the paraphrase table occur, and which of them are paraphrases of each other."""
     table = load_phrases(find_table())
     numbers = table.numbers_of(words.vocabulary)
-    found: tuple[Ints, Ints, Ints, Longs, Ints, Longs] = corpus.engine.find_phrases(
-        words.tokens, words.offsets, numbers, *table[1:], threads=corpus.threads
+    found: tuple[Ints, Ints, Ints, Longs, Ints, Longs] = chosen.find_phrases(
+        words.tokens, words.offsets, numbers, *table[1:], threads=threads
     )
     return found
 
 
 def word_facts(vocabulary: list[str]) -> WordFacts:
-    lexicon, functions = load_lexicon(), function_words()
-    meanings = [sorted(lexicon.meanings(word)) for word in vocabulary]
+    functions = function_words()
     return WordFacts(
         _numbers(vocabulary),
         _numbers(map(stem, vocabulary)),
         np.array([word in functions for word in vocabulary], np.uint8),
-        np.array([synset for synsets in meanings for synset in synsets], np.int32),
-        np.cumsum([0, *map(len, meanings)], dtype=np.int64),
+        *_shared_synsets(vocabulary),
     )
+
+
+def _shared_synsets(vocabulary: list[str]) -> tuple[Ints, Longs]:
+    """The synsets of each word, renumbered, and where they begin; without those that no two words share."""
+    lexicon = load_lexicon()
+    meanings = [lexicon.meanings(word) for word in vocabulary]
+    synsets = np.array([synset for each in meanings for synset in each], np.int32)
+    _, number, counts = np.unique(synsets, return_inverse=True, return_counts=True)
+    is_shared = counts > 1
+    kept = is_shared[number]
+    offsets = np.cumsum([0, *map(len, meanings)], dtype=np.int64)
+    new_number = np.cumsum(is_shared, dtype=np.int32) - np.int32(1)
+    return new_number[number[kept]], np.concatenate([[0], np.cumsum(kept)])[offsets].astype(np.int64)
 
 
 def normalized_words(pieces: Words) -> Words:
     """The captions as METEOR splits them. Captions of plain words, which are most, stay as they are."""
-    vocabulary = pieces.vocabulary
+    tokens, offsets, vocabulary = pieces
     is_special = np.array([not _PLAIN.fullmatch(word) for word in vocabulary], bool)
+    caption_of_token = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    has_special = np.zeros(len(offsets) - 1, bool)
+    has_special[caption_of_token[is_special[tokens]]] = True
+    special = np.flatnonzero(has_special)
+    texts = [" ".join([vocabulary[token] for token in tokens[offsets[c] : offsets[c + 1]].tolist()]) for c in special]
     number = {word: i for i, word in enumerate(vocabulary)}
-    special_before = np.concatenate([[0], np.cumsum(is_special[pieces.tokens] if len(pieces.tokens) else [])])
-    has_special = np.diff(special_before[pieces.offsets]) > 0
-    captions: list[Ints] = [np.zeros(0, np.int32)]
-    for (first, last), special in zip(pairwise(pieces.offsets.tolist()), has_special.tolist()):
-        tokens = pieces.tokens[first:last]
-        if special:
-            words = normalize(" ".join(vocabulary[token] for token in tokens.tolist()))
-            tokens = np.array([number.setdefault(word, len(number)) for word in words], np.int32)
-        captions.append(tokens)
-    offsets = np.cumsum([len(caption) for caption in captions], dtype=np.int64)
-    return Words(np.concatenate(captions), offsets, list(number))
+    normalized = [[number.setdefault(word, len(number)) for word in words] for words in normalize_all(texts)]
+
+    lengths = np.diff(offsets)
+    lengths[special] = [len(words) for words in normalized]
+    new_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    caption_of_word = np.repeat(np.arange(len(lengths)), lengths)
+    words = np.empty(new_offsets[-1], np.int32)
+    words[~has_special[caption_of_word]] = tokens[~has_special[caption_of_token]]
+    words[has_special[caption_of_word]] = [word for words in normalized for word in words]
+    return Words(words, new_offsets, list(number))
 
 
 def _numbers(texts: Iterable[str]) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from capeval.engine.transport import distances
 from capeval.errors import ExpressionError
 from capeval.text.corpus import Corpus, Longs
 from capeval.text.vectors import load_vectors
-from capeval.types import Array, Info, Ints, Metric
+from capeval.types import Array, Explanation, Info, Ints, Metric
 
 Floats = npt.NDArray[np.float32]
 
@@ -102,6 +103,16 @@ class Wmd(Metric):
             Move(words[i], words[j], float(amounts[i, j] / ours.sum()), float(lengths[i, j]))
             for i, j in np.argwhere(amounts).tolist()
         ]
+
+    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
+        moves = self.flow(candidate, reference)
+        total = sum(move.amount * move.distance for move in moves)
+        return Explanation(
+            reference=" ".join(reference),
+            facts={"wmd": math.exp(-total), "distance": total} if moves else {"wmd": 0.0},
+            header=("from", "to", "amount", "distance", "cost"),
+            rows=[(m.source, m.target, m.amount, m.distance, m.amount * m.distance) for m in moves],
+        )
 
     def _bags(self, corpus: Corpus) -> Bags:
         words = corpus.words

@@ -36,13 +36,16 @@ SUFFIX_RULES = (
 )
 
 
+SUFFIXES = tuple({suffix for suffix, _ in SUFFIX_RULES})
+
+
 class Lexicon:
     """Synsets by word. Words of several parts are joined by underscores; synsets are numbers without a word class."""
 
     def __init__(self, words: list[str], synset_counts: Ints, synsets: Ints, irregular: dict[str, list[str]]) -> None:
         self._number = dict(zip(words, range(len(words))))
-        self._offsets = np.concatenate([[0], np.cumsum(synset_counts, dtype=np.int64)])
-        self._synsets = synsets
+        self._offsets: list[int] = np.concatenate([[0], np.cumsum(synset_counts, dtype=np.int64)]).tolist()
+        self._synsets: list[int] = synsets.tolist()
         self._irregular = irregular
         if len(self._number) != len(synset_counts) or self._offsets[-1] != len(synsets):
             raise ValueError("the lexicon's tables do not fit together")
@@ -50,12 +53,13 @@ class Lexicon:
     def __contains__(self, word: str) -> bool:
         return word in self._number
 
-    def synsets(self, word: str) -> frozenset[int]:
-        """The synsets that list the word itself."""
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def synsets(self, word: str) -> list[int]:
+        """The synsets that list the word itself, ascending."""
         number = self._number.get(word)
-        if number is None:
-            return frozenset()
-        return frozenset(self._synsets[self._offsets[number] : self._offsets[number + 1]].tolist())
+        return [] if number is None else self._synsets[self._offsets[number] : self._offsets[number + 1]]
 
     def base_forms(self, word: str) -> list[str]:
         """What an inflected word comes from: all it is an irregular form of, else by the first rule that fits."""
@@ -63,14 +67,17 @@ class Lexicon:
             return self._irregular[word]
         if word.endswith("ss") or len(word) <= 2:
             return [word]
-        for suffix, ending in SUFFIX_RULES:
-            if word.endswith(suffix) and (base := word.removesuffix(suffix) + ending) in self._number:
-                return [base]
+        if word.endswith(SUFFIXES):
+            for suffix, ending in SUFFIX_RULES:
+                if word.endswith(suffix) and (base := word.removesuffix(suffix) + ending) in self._number:
+                    return [base]
         return []
 
-    def meanings(self, word: str) -> frozenset[int]:
-        """The synsets of the word and of its base forms."""
-        return self.synsets(word).union(*map(self.synsets, self.base_forms(word)))
+    def meanings(self, word: str) -> list[int]:
+        """The synsets of the word and of its base forms, ascending."""
+        own = self.synsets(word)
+        others = [base for base in self.base_forms(word) if base != word]
+        return sorted({*own, *(synset for base in others for synset in self.synsets(base))}) if others else own
 
 
 @cache

@@ -6,6 +6,7 @@ White space, digits and lower-case letters are meant here as Java's regular expr
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from capeval.text.lexicon import nonbreaking_prefixes
 
@@ -28,16 +29,19 @@ _APOSTROPHES = [
 _TOKEN = re.compile(r"[^ \t\n\r\f]+")
 _WIDE_SPACE = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _LETTER = re.compile(f"[{_LETTERS}]")
-# All that any rule could change is missing here; most captions are of this kind.
-_PLAIN = re.compile(r"[a-z0-9 ]*")
 _CONTROL = "".join(map(chr, range(33)))
 
 
 def normalize(text: str) -> list[str]:
     """The lower-case words METEOR compares."""
-    if _PLAIN.fullmatch(text):
-        return text.split()
-    text = f" {text} "
+    return normalize_all([text])[0]
+
+
+def normalize_all(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text. All go through the rules as one, a line each: no rule reaches over the line break."""
+    if not texts:
+        return []
+    text = "\n".join([f" {text} ".replace("\n", " ") for text in texts])
     text = _SYMBOL.sub(r" \g<0> ", text)
     text = _DOTS.sub(r" \g<0> ", text)
     for comma in _COMMAS:
@@ -48,11 +52,17 @@ def normalize(text: str) -> list[str]:
     text = _HYPHEN.sub(r"\1 \2", text)
     for apostrophe, replacement in _APOSTROPHES:
         text = apostrophe.sub(replacement, text)
-    tokens = _TOKEN.findall(text)
-    following = [*tokens[1:], ""]
-    text = " ".join(_split_final_dot(token, after) for token, after in zip(tokens, following))
-    text = _WIDE_SPACE.sub(" ", text).strip(_CONTROL)
-    return _TOKEN.findall(text.lower())
+    return [_words(line) for line in text.split("\n")]
+
+
+def _words(line: str) -> list[str]:
+    if "." in line:
+        tokens = _TOKEN.findall(line)
+        following = [*tokens[1:], ""]
+        line = " ".join([_split_final_dot(token, after) for token, after in zip(tokens, following)])
+    if not line.isascii():
+        line = _WIDE_SPACE.sub(" ", line)
+    return _TOKEN.findall(line.strip(_CONTROL).lower())
 
 
 def _split_final_dot(token: str, following: str) -> str:

@@ -68,9 +68,12 @@ def ptb_scanner() -> Scanner:
 
 @cache
 def space_scanner() -> Scanner:
-    """Splits at white space and nothing else, for text that is tokenised already."""
+    """Splits at white space and nothing else, for text that is tokenised already.
+
+    A no-break space does not split: the official tokenizer leaves it inside tokens such as `23 3/4`.
+    """
     white = np.zeros(0x10000, np.uint8)
-    white[[unit for unit in range(0x10000) if chr(unit).isspace()]] = 1
+    white[[unit for unit in range(0x10000) if chr(unit).isspace() and unit != 0xA0]] = 1
     return Scanner(
         unit_class=white,
         # States: 0 dead, 1 start, 2 in a token, 3 in white space.

@@ -26,9 +26,7 @@ SPECIAL = {
     "only": "onli",
     "singly": "singl",
 } | {word: word for word in ("sky", "news", "howe", "atlas", "cosmos", "bias", "andes")}
-FINISHED_AFTER_PLURAL = frozenset(
-    ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
-)
+FINISHED_AFTER_PLURAL = frozenset(("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"))
 
 # Longest first within each step: only the longest suffix a word has is looked at.
 DERIVED = {
@@ -90,6 +88,12 @@ REMAINING = (
 )
 
 
+# Most words have none of a step's suffixes, and one test with a tuple says so.
+ANY_TENSE = ("ed", "ing", "edly", "ingly")
+ANY_DERIVED = tuple(DERIVED)
+ANY_ADJECTIVAL = tuple(ADJECTIVAL)
+
+
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """The stem of a lower-case word."""
@@ -112,6 +116,8 @@ def stem(word: str) -> str:
 
 def _mark_consonant_y(word: str) -> str:
     """A `y` at the beginning or after a vowel is a consonant, written `Y`."""
+    if "y" not in word:
+        return word
     letters = list(word)
     for i, letter in enumerate(letters):
         if letter == "y" and (i == 0 or letters[i - 1] in VOWELS):
@@ -145,8 +151,9 @@ def _ends_in_short_syllable(word: str) -> bool:
 
 
 def _without_possessive(word: str) -> str:
-    suffix = next((suffix for suffix in ("'s'", "'s", "'") if word.endswith(suffix)), "")
-    return word.removesuffix(suffix)
+    if not word.endswith(("'", "'s")):
+        return word
+    return word.removesuffix(next(suffix for suffix in ("'s'", "'s", "'") if word.endswith(suffix)))
 
 
 def _without_plural(word: str) -> str:
@@ -160,9 +167,9 @@ def _without_plural(word: str) -> str:
 
 
 def _without_tense(word: str, r1: int) -> str:
-    suffix = next((s for s in ("eedly", "ingly", "edly", "eed", "ing", "ed") if word.endswith(s)), None)
-    if suffix is None:
+    if not word.endswith(ANY_TENSE):
         return word
+    suffix = next(s for s in ("eedly", "ingly", "edly", "eed", "ing", "ed") if word.endswith(s))
     rest = word.removesuffix(suffix)
     if suffix.startswith("ee"):
         return rest + "ee" if len(rest) >= r1 else word
@@ -181,8 +188,10 @@ def _final_y_to_i(word: str) -> str:
 
 
 def _replace_derived(word: str, r1: int) -> str:
-    suffix = next((suffix for suffix in DERIVED if word.endswith(suffix)), None)
-    if suffix is None or len(word) - len(suffix) < r1:
+    if not word.endswith(ANY_DERIVED):
+        return word
+    suffix = next(suffix for suffix in DERIVED if word.endswith(suffix))
+    if len(word) - len(suffix) < r1:
         return word
     rest = word.removesuffix(suffix)
     if suffix == "ogi" and not rest.endswith("l"):
@@ -193,15 +202,19 @@ def _replace_derived(word: str, r1: int) -> str:
 
 
 def _replace_adjectival(word: str, r1: int, r2: int) -> str:
-    suffix = next((suffix for suffix in ADJECTIVAL if word.endswith(suffix)), None)
-    if suffix is None or len(word) - len(suffix) < (r2 if suffix == "ative" else r1):
+    if not word.endswith(ANY_ADJECTIVAL):
+        return word
+    suffix = next(suffix for suffix in ADJECTIVAL if word.endswith(suffix))
+    if len(word) - len(suffix) < (r2 if suffix == "ative" else r1):
         return word
     return word.removesuffix(suffix) + ADJECTIVAL[suffix]
 
 
 def _without_remaining(word: str, r2: int) -> str:
-    suffix = next((suffix for suffix in REMAINING if word.endswith(suffix)), None)
-    if suffix is None or len(word) - len(suffix) < r2:
+    if not word.endswith(REMAINING):
+        return word
+    suffix = next(suffix for suffix in REMAINING if word.endswith(suffix))
+    if len(word) - len(suffix) < r2:
         return word
     rest = word.removesuffix(suffix)
     return word if suffix == "ion" and not rest.endswith(("s", "t")) else rest

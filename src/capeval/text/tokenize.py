@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
-from capeval.errors import UnknownName
+from capeval.errors import DataError, UnknownName
 from capeval.text.scanner import KINDS, Scanner, ptb_scanner, space_scanner
 
 TOKENIZERS = ("ptb", "none")
@@ -39,8 +39,8 @@ def encode(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], list[str]]:
     """Tokens of all texts as numbers, the offset of each text's first token, and the vocabulary."""
     scanner, finish = _tokenizer(tokenizer)
-    # Printable text, which nearly all is, has no line breaks.
-    clean = [text if text.isprintable() else _LINE_BREAKS.sub(" ", text) for text in texts]
+    # Printable text, which nearly all is, needs no cleaning.
+    clean = [text if text.isprintable() else _cleaned(text) for text in texts]
     pieces, offsets, kinds, spellings = engine.load().scan(clean, *scanner, threads=threads)
     vocabulary: dict[str, int] = {}
     # Many spellings end as one word ("A", "a"), and punctuation ends as none (-1).
@@ -49,12 +49,21 @@ def encode(
         word = finish(kind, spelling)
         number[i] = -1 if word is None else vocabulary.setdefault(word, len(vocabulary))
     tokens = number[pieces]
-    _strip_last(tokens, offsets, vocabulary)
+    if tokenizer == "ptb":
+        _strip_last(tokens, offsets, vocabulary)
     kept = tokens >= 0
     if not kept.all():
         before = np.concatenate([[0], np.cumsum(kept)])
         tokens, offsets = tokens[kept], before[offsets]
     return tokens, offsets, list(vocabulary)
+
+
+def _cleaned(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise DataError(f"half a character (a lone surrogate) in the caption {text!r}") from problem
+    return _LINE_BREAKS.sub(" ", text)
 
 
 def _strip_last(tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], vocabulary: dict[str, int]) -> None:

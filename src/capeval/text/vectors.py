@@ -7,10 +7,11 @@ ever read.
 The table
 ---------
 1. 512 bytes: a line `capeval-vectors 1`, a line of JSON (see `_Header`), spaces.
-2. The matrix, a row for each word: `float32`, or `int8` to be multiplied by the row's scale.
-3. For `int8`, the scales, `float32`.
-4. For each word in sorted order: its row, `int32`, and where its spelling ends, `int32`.
-5. The spellings in sorted order, UTF-8, one after the other.
+2. The matrix, a row for each word: `float32`; or `int10`, whole numbers to be multiplied by the row's scale.
+3. Only for `int10`: the scales, `float32`.
+4. Only for `float32`: the row of each word in sorted order, `int32`. The rows of `int10` are sorted themselves.
+5. Where the spelling of each word ends, in sorted order, `int32`.
+6. The spellings in sorted order, UTF-8, one after the other.
 
 All numbers are little-endian.
 """
@@ -55,6 +56,7 @@ _MAX_LINE = 1 << 20
 _MAX_WORD = 10_000
 _CHUNK = 1024
 _BUFFER = 1 << 16
+_PAIR_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
 _CONTROL = bytes({*range(32)} - {*b"\t\n\r"})
 _BUILTIN = Path(__file__).resolve().parents[1] / "data" / "vectors"
 
@@ -77,9 +79,10 @@ class Vectors:
         sections = header.sections()
         offsets = np.cumsum([_HEADER_SIZE, *(np.dtype(dtype).itemsize * size for dtype, size in sections)]).tolist()
         arrays = [np.frombuffer(data, dtype, size, offset) for (dtype, size), offset in zip(sections, offsets)]
-        self._matrix = arrays[0].reshape(header.words, header.dimensions)
+        self._matrix = arrays[0].reshape(header.words, -1) if header.words else arrays[0].reshape(0, header.dimensions)
         self._scale = arrays[1]
-        self._row, self._end = arrays[2], arrays[3]
+        self._row = arrays[2] if header.kind == "float32" else np.arange(header.words)
+        self._end = arrays[3]
         self._words = _SortedWords(data, offsets[4], self._end)
         self.dimensions, self.digest = header.dimensions, header.digest
 
@@ -92,8 +95,8 @@ class Vectors:
 
     def take(self, rows: Ints) -> Floats:
         """The vectors in the given rows."""
-        chosen = self._matrix[rows].astype(np.float32)
-        return chosen * self._scale[rows][:, None] if len(self._scale) else chosen
+        chosen = self._matrix[rows]
+        return _unpacked(chosen, self._scale[rows], self.dimensions) if len(self._scale) else chosen.astype(np.float32)
 
     def _find(self, word: bytes) -> int:
         place = bisect_left(self._words, word)
@@ -128,12 +131,11 @@ class _Header:
 
     def sections(self) -> list[tuple[str, int]]:
         """Type and size of what follows the header."""
-        number = {"float32": "<f4", "int8": "i1"}[self.kind]
-        scales = self.words if self.kind == "int8" else 0
+        packed = self.kind == "int10"
         return [
-            (number, self.words * self.dimensions),
-            ("<f4", scales),
-            ("<i4", self.words),
+            ("u1", self.words * _packed_size(self.dimensions)) if packed else ("<f4", self.words * self.dimensions),
+            ("<f4", self.words if packed else 0),
+            ("<i4", 0 if packed else self.words),
             ("<i4", self.words),
             ("u1", self.spellings),
         ]
@@ -173,7 +175,7 @@ def _parse_header(data: bytes) -> _Header:
     if not isinstance(facts, dict) or set(facts) != set(_Header.__annotations__):
         raise ValueError("its header is incomplete")
     header = _Header(**facts)
-    if header.kind not in ("float32", "int8") or not isinstance(header.digest, str):
+    if header.kind not in ("float32", "int10") or not isinstance(header.digest, str):
         raise ValueError("its header is wrong")
     for number in (header.words, header.dimensions, header.spellings):
         if type(number) is not int or not 0 <= number <= _MAX_INT:
@@ -194,16 +196,16 @@ Chunk = tuple[list[bytes], Floats]
 
 
 def write_table(stream: IO[bytes], dimensions: int, chunks: Iterable[Chunk], kind: str = "float32") -> None:
-    """Writes distinct words and their vectors to a stream that can be wound back to its beginning."""
+    """Writes distinct words and their vectors to a stream that can be wound back; for `int10` they must be sorted."""
     words: list[bytes] = []
     scales = [np.empty(0, np.float32)]
     digest = hashlib.sha256()
     stream.write(bytes(_HEADER_SIZE))
     for chunk_words, vectors in chunks:
         words += chunk_words
-        if kind == "int8":
-            small, scale = quantised(vectors)
-            numbers = small.tobytes()
+        if kind == "int10":
+            packed, scale = _packed(vectors)
+            numbers = packed.tobytes()
             scales.append(scale)
         else:
             numbers = vectors.astype("<f4").tobytes()
@@ -213,8 +215,11 @@ def write_table(stream: IO[bytes], dimensions: int, chunks: Iterable[Chunk], kin
     spellings = b"".join(words[row] for row in order)
     if max(len(words), len(spellings)) > _MAX_INT:
         raise DataError("there are too many words for one table")
-    ends = np.cumsum([len(words[row]) for row in order])
-    for array in (np.concatenate(scales).astype("<f4"), np.array(order, "<i4"), ends.astype("<i4")):
+    if kind == "int10" and order != list(range(len(words))):
+        raise ValueError("the words are not sorted")
+    rows = np.array(order if kind == "float32" else [], "<i4")
+    ends = np.cumsum([len(words[row]) for row in order]).astype("<i4")
+    for array in (np.concatenate(scales).astype("<f4"), rows, ends):
         digest.update(array.tobytes())
         stream.write(array.tobytes())
     digest.update(spellings)
@@ -224,11 +229,28 @@ def write_table(stream: IO[bytes], dimensions: int, chunks: Iterable[Chunk], kin
     stream.write((_MAGIC + json.dumps(asdict(header)).encode()).ljust(_HEADER_SIZE - 1) + b"\n")
 
 
-def quantised(vectors: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
-    """Each vector as small whole numbers and the scale they are to be multiplied by."""
+def _packed_size(dimensions: int) -> int:
+    return dimensions + (dimensions + 3) // 4
+
+
+def _packed(vectors: Floats) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Each vector as numbers from 1 to 1023 (512 is 0), and the scale of the vector.
+
+    A row holds the upper eight bits of all numbers, then the lower two, four pairs in a byte.
+    """
     largest = np.abs(vectors).max(axis=1)
-    scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-    return np.rint(vectors / scale[:, None]).astype(np.int8), scale
+    scale = np.where(largest > 0, largest / 511, 1).astype(np.float32)
+    numbers = np.rint(vectors / scale[:, None]).astype(np.int16) + 512
+    pairs = np.pad(numbers & 3, ((0, 0), (0, -numbers.shape[1] % 4))).reshape(len(numbers), -1, 4)
+    packed = np.hstack([numbers >> 2, (pairs << _PAIR_SHIFTS).sum(axis=2)])
+    return packed.astype(np.uint8), scale
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], scale: Floats, dimensions: int) -> Floats:
+    upper = packed[:, :dimensions].astype(np.int16) << 2
+    pairs = packed[:, dimensions:, None] >> _PAIR_SHIFTS & 3
+    numbers = upper + pairs.reshape(len(packed), pairs.shape[1] * 4)[:, :dimensions] - 512
+    return numbers.astype(np.float32) * scale[:, None]
 
 
 def _cached(source: str) -> Vectors:
@@ -263,8 +285,8 @@ def _opened(source: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file, unpacked when they are gzip, whatever the file is called."""
     try:
         with open(source, "rb") as file:
-            packed = file.peek(2)[:2] == b"\x1f\x8b"
-            yield io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=file)) if packed else file.detach(), _BUFFER)
+            is_packed = file.peek(2)[:2] == b"\x1f\x8b"
+            yield io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=file)), _BUFFER) if is_packed else file
     except EOFError:
         raise DataError("the gzip data is truncated", file=source) from None
     except (gzip.BadGzipFile, zlib.error) as error:

@@ -23,7 +23,7 @@ View<T> view(const Array& array, size_t dimensions, const char* name, const char
     int64_t size = 1;
     for (size_t axis = dimensions; fits && axis-- > 0;) {
         const auto extent = static_cast<int64_t>(array.shape(axis));
-        fits = extent <= 1 || array.stride(axis) == size;
+        fits = array.size() == 0 || extent <= 1 || array.stride(axis) == size;  // an empty array may have any strides
         size *= extent;
     }
     const auto* data = static_cast<const T*>(array.data());
@@ -80,6 +80,7 @@ inline std::vector<std::string_view> texts_of(const nb::list& texts) {
 // Each part of the engine adds its functions to the module.
 void bind_meteor(nb::module_& module);
 void bind_scan(nb::module_& module);
+void bind_scene(nb::module_& module);
 void bind_scores(nb::module_& module);
 void bind_transport(nb::module_& module);
 

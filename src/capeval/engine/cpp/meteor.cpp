@@ -224,6 +224,7 @@ class Aligner {
 public:
     Aligner(const Captions& captions, const MeteorWords& words, const MeteorPhrases& phrases, View<double> parameters)
         : captions_(captions), words_(words), phrases_(phrases), parameters_(parameters) {
+        words_with_.assign(static_cast<size_t>(words.synsets.size), 0);
         last_occurrence_.assign(static_cast<size_t>(phrases.link_offsets.size - 1), -1);
     }
 
@@ -231,6 +232,8 @@ public:
     void best(int64_t candidate, View<int32_t> references, double* result) {
         std::fill(result, result + meteor_columns, 0.0);
         const Caption ours = caption(candidate);
+        our_keys_.clear();
+        for (int32_t i = 0; i < ours.length; ++i) our_keys_.push_back(words_.keys[ours.words[i]]);
         double highest = -1.0;
         std::array<double, meteor_columns> row;
         for (const int32_t reference : references) {
@@ -255,9 +258,12 @@ private:
     const std::vector<Match>& align(const Caption& ours, const Caption& theirs) {
         if (proposed_.size() < static_cast<size_t>(theirs.length)) proposed_.resize(theirs.length);
         for (int32_t j = 0; j < theirs.length; ++j) proposed_[j].clear();
-        match_words(ours, theirs);
-        if (!are_equal(ours, theirs)) {
-            match_stems_and_synonyms(ours, theirs);
+        their_keys_.clear();
+        for (int32_t j = 0; j < theirs.length; ++j) their_keys_.push_back(words_.keys[theirs.words[j]]);
+        match_words();
+        if (our_keys_ != their_keys_) {
+            match_stems(ours, theirs);
+            match_synonyms(ours, theirs);
             match_paraphrases(theirs, ours, [this](const Match& match) { proposed_[match.start].push_back(match); });
             match_paraphrases(ours, theirs, [this](const Match& match) {
                 proposed_[match.candidate_start].push_back(
@@ -268,51 +274,48 @@ private:
         return search_.run(proposed_, is_fixed_, theirs.length, ours.length);
     }
 
-    bool are_equal(const Caption& ours, const Caption& theirs) const {
-        return std::equal(ours.words, ours.words + ours.length, theirs.words, theirs.words + theirs.length,
-                          [this](int32_t a, int32_t b) { return words_.keys[a] == words_.keys[b]; });
-    }
-
-    void match_words(const Caption& ours, const Caption& theirs) {
-        for (int32_t j = 0; j < theirs.length; ++j) {
-            for (int32_t i = 0; i < ours.length; ++i) {
-                if (words_.keys[theirs.words[j]] == words_.keys[ours.words[i]]) propose(exact, j, i);
+    void match_words() {
+        for (size_t j = 0; j < their_keys_.size(); ++j) {
+            for (size_t i = 0; i < our_keys_.size(); ++i) {
+                if (their_keys_[j] == our_keys_[i]) propose(exact, j, i);
             }
         }
     }
 
-    void match_stems_and_synonyms(const Caption& ours, const Caption& theirs) {
-        for (int32_t j = 0; j < theirs.length; ++j) {
-            const int32_t theirs_word = theirs.words[j];
-            for (int32_t i = 0; i < ours.length; ++i) {
-                const int32_t word = ours.words[i];
-                if (words_.stems[theirs_word] == words_.stems[word] && words_.keys[theirs_word] != words_.keys[word]) {
-                    propose(stem, j, i);
+    void match_stems(const Caption& ours, const Caption& theirs) {
+        our_stems_.clear();
+        for (int32_t i = 0; i < ours.length; ++i) our_stems_.push_back(words_.stems[ours.words[i]]);
+        for (size_t j = 0; j < their_keys_.size(); ++j) {
+            const int32_t their_stem = words_.stems[theirs.words[j]];
+            for (size_t i = 0; i < our_keys_.size(); ++i) {
+                if (their_stem == our_stems_[i] && their_keys_[j] != our_keys_[i]) propose(stem, j, i);
+            }
+        }
+    }
+
+    void match_synonyms(const Caption& ours, const Caption& theirs) {
+        // 64 words of the candidate at a time: words_with_ has, for each synset, which of them belong to it.
+        for (int32_t first = 0; first < ours.length; first += 64) {
+            const int32_t last = std::min(ours.length, first + 64);
+            for (int32_t i = first; i < last; ++i) {
+                for (const int32_t synset : synsets(ours.words[i])) words_with_[synset] |= uint64_t{1} << (i - first);
+            }
+            for (int32_t j = 0; j < theirs.length; ++j) {
+                uint64_t found = 0;
+                for (const int32_t synset : synsets(theirs.words[j])) found |= words_with_[synset];
+                for (int32_t i = first; found != 0; ++i, found >>= 1) {
+                    if ((found & 1) != 0 && their_keys_[j] != our_keys_[i]) propose(synonym, j, i);
                 }
             }
-            for (int32_t i = 0; i < ours.length; ++i) {
-                const int32_t word = ours.words[i];
-                if (words_.keys[theirs_word] != words_.keys[word] && share_synset(theirs_word, word)) {
-                    propose(synonym, j, i);
-                }
+            for (int32_t i = first; i < last; ++i) {
+                for (const int32_t synset : synsets(ours.words[i])) words_with_[synset] = 0;
             }
         }
     }
 
-    bool share_synset(int32_t a, int32_t b) const {
-        const int32_t* p = words_.synsets.data + words_.synset_offsets[a];
-        const int32_t* p_end = words_.synsets.data + words_.synset_offsets[a + 1];
-        const int32_t* q = words_.synsets.data + words_.synset_offsets[b];
-        const int32_t* q_end = words_.synsets.data + words_.synset_offsets[b + 1];
-        while (p != p_end && q != q_end) {
-            if (*p == *q) return true;
-            if (*p < *q) {
-                ++p;
-            } else {
-                ++q;
-            }
-        }
-        return false;
+    View<int32_t> synsets(int32_t word) const {
+        const int64_t first = words_.synset_offsets[word];
+        return {words_.synsets.data + first, words_.synset_offsets[word + 1] - first};
     }
 
     // Gives each pair of a phrase in `sources` and a paraphrase of it in `targets`, as if `sources` were the reference.
@@ -327,8 +330,10 @@ private:
         for (int64_t s = 0; s < sources.occurrences; ++s) {
             const int32_t phrase = sources.phrases[s];
             for (int64_t k = phrases_.link_offsets[phrase]; k < phrases_.link_offsets[phrase + 1]; ++k) {
+                const int32_t last = last_occurrence_[phrases_.links[k]];
+                if (last < 0) continue;
                 places_.clear();
-                for (int32_t t = last_occurrence_[phrases_.links[k]]; t >= 0; t = before_[t]) places_.push_back(t);
+                for (int32_t t = last; t >= 0; t = before_[t]) places_.push_back(t);
                 for (auto t = places_.rbegin(); t != places_.rend(); ++t) {
                     give({paraphrase, sources.starts[s], sources.lengths[s], targets.starts[*t], targets.lengths[*t]});
                 }
@@ -337,7 +342,9 @@ private:
         for (int64_t t = 0; t < targets.occurrences; ++t) last_occurrence_[targets.phrases[t]] = -1;
     }
 
-    void propose(Module module, int32_t j, int32_t i) { proposed_[j].push_back({module, j, 1, i, 1}); }
+    void propose(Module module, size_t j, size_t i) {
+        proposed_[j].push_back({module, static_cast<int32_t>(j), 1, static_cast<int32_t>(i), 1});
+    }
 
     // Marks the reference positions where one match begins none of whose words is in another match.
     void find_only_choices(int32_t candidate_length, int32_t reference_length) {
@@ -408,6 +415,8 @@ private:
     Search search_;
     std::vector<std::vector<Match>> proposed_;
     std::vector<char> is_fixed_;
+    std::vector<int32_t> our_keys_, their_keys_, our_stems_;
+    std::vector<uint64_t> words_with_;
     std::vector<int32_t> ours_covered_, theirs_covered_;
     std::vector<int32_t> last_occurrence_, before_, places_;
 };
@@ -422,11 +431,7 @@ void check(const MeteorWords& words, const Captions& captions) {
             "keys, stems, is_function and synset_offsets must be of the same words");
     check_range(captions.tokens, words.keys.size, "tokens must be below the number of words");
     for (const uint8_t flag : words.is_function) require(flag <= 1, "is_function must be 0 or 1");
-    for (int64_t word = 0; word < words.keys.size; ++word) {
-        for (int64_t i = words.synset_offsets[word] + 1; i < words.synset_offsets[word + 1]; ++i) {
-            require(words.synsets[i - 1] < words.synsets[i], "the synsets of each word must rise");
-        }
-    }
+    check_range(words.synsets, words.synsets.size, "synsets must be numbered from 0");
 }
 
 void check(const MeteorPhrases& phrases, const Captions& captions) {

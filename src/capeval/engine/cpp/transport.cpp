@@ -22,10 +22,12 @@ public:
     // The least total cost; or infinity as soon as it is clear that it is at least `limit`.
     double solve(const std::vector<int64_t>& supply, const std::vector<int64_t>& demand, double limit = far_away) {
         start(supply, demand);
-        while (total_left_ > 0) {
-            const int64_t last = find_path();
-            if (bound(supply, demand) >= limit) return far_away;
-            send(last);
+        for (int64_t first = 0; first < suppliers_; ++first) {
+            while (left_[first] > 0) {
+                const int64_t last = find_path(first);
+                if (limit < far_away && bound(supply, demand) >= limit) return far_away;
+                send(last);
+            }
         }
         double total = 0;
         for (size_t at = 0; at < cost.size(); ++at) total += static_cast<double>(flow[at]) * cost[at];
@@ -41,11 +43,8 @@ private:
         flow.assign(cost.size(), 0);
         from_price_.assign(suppliers_, 0);
         to_price_.assign(customers_, far_away);
-        total_left_ = 0;
-        for (int64_t i = 0; i < suppliers_; ++i) {
-            total_left_ += supply[i];
+        for (int64_t i = 0; i < suppliers_; ++i)
             for (int64_t j = 0; j < customers_; ++j) to_price_[j] = std::min(to_price_[j], cost[i * customers_ + j]);
-        }
         supplied_by_.resize(customers_);
         reached_through_.resize(suppliers_);
     }
@@ -58,14 +57,13 @@ private:
         return gain;
     }
 
-    // Dijkstra's search over customers, from everyone with goods left to the nearest customer who wants some. Goods
+    // Dijkstra's search over customers, from a supplier with goods left to the nearest customer who wants some. Goods
     // can be taken back at no detour, so the suppliers of a customer are as far as the customer is.
-    int64_t find_path() {
+    int64_t find_path(int64_t first) {
         length_to_.assign(customers_, far_away);
         length_from_.assign(suppliers_, far_away);
         done_.assign(customers_, 0);
-        for (int64_t i = 0; i < suppliers_; ++i)
-            if (left_[i] > 0) reach(i, 0, -1);
+        reach(first, 0, -1);
         int64_t nearest = next_customer();
         while (wanted_[nearest] == 0) {
             done_[nearest] = 1;
@@ -84,9 +82,10 @@ private:
         length_from_[i] = length;
         reached_through_[i] = through;
         const double* ways = &cost[i * customers_];
+        // Those that are done are not farther than `length`, so they stay as they are.
         for (int64_t j = 0; j < customers_; ++j) {
             const double detour = std::max(0.0, ways[j] + from_price_[i] - to_price_[j]);
-            if (!done_[j] && length + detour < length_to_[j]) {
+            if (length + detour < length_to_[j]) {
                 length_to_[j] = length + detour;
                 supplied_by_[j] = i;
             }
@@ -115,10 +114,9 @@ private:
             (back < 0 ? left_[i] : flow[i * customers_ + back]) -= amount;
             j = back;
         }
-        total_left_ -= amount;
     }
 
-    int64_t suppliers_ = 0, customers_ = 0, total_left_ = 0;
+    int64_t suppliers_ = 0, customers_ = 0;
     std::vector<int64_t> left_, wanted_;
     std::vector<double> from_price_, to_price_, length_from_, length_to_;
     std::vector<int64_t> supplied_by_, reached_through_;

@@ -1,0 +1,57 @@
+"""`capeval explain`."""
+
+from __future__ import annotations
+
+import click
+
+from capeval.cli.common import options, print_json, print_table, tokenizer_option
+from capeval.errors import CapevalError
+from capeval.types import Explanation, Metric
+
+
+@click.command("explain")
+@click.argument("metric", metavar="METRIC")
+@click.argument("candidate", metavar="CANDIDATE")
+@options(
+    click.option("-r", "--reference", "references", multiple=True, required=True, metavar="TEXT",
+                 help="A reference caption; repeat it for several."),  # fmt: skip
+    click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True),
+    tokenizer_option,
+)
+def explain_command(metric: str, candidate: str, references: tuple[str, ...], format_: str, tokenizer: str) -> None:
+    """Show what METRIC's score of one CANDIDATE comes from, reference by reference.
+
+    \b
+    capeval explain meteor "a man rides a bike" -r "a person is riding a bicycle"
+    capeval explain wmd "a man rides a bike" -r "a person is riding a bicycle" -r "someone cycles"
+    """
+    from capeval.registry import metric_classes, parse
+    from capeval.text.tokenize import tokenize
+
+    try:
+        chosen = parse(metric).metric
+    except CapevalError as problem:
+        raise click.UsageError(str(problem)) from problem
+    if type(chosen).explain is Metric.explain:
+        able = [name for name, each in metric_classes().items() if each.explain is not Metric.explain]
+        raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
+    tokens, *others = tokenize([candidate, *references], tokenizer)
+    explanations = [chosen.explain(tokens, other) for other in others]
+    if format_ == "json":
+        print_json([_as_dict(each) for each in explanations])
+        return
+    for text, each in zip(references, explanations, strict=True):
+        click.echo(f"candidate: {candidate}\nreference: {text}")
+        click.echo("  ".join(f"{name} {_shown(value)}" for name, value in each.facts.items()))
+        if each.rows:
+            print_table(each.header, [[_shown(cell) for cell in row] for row in each.rows])
+        click.echo()
+
+
+def _as_dict(each: Explanation) -> dict[str, object]:
+    rows = [dict(zip(each.header, row, strict=True)) for row in each.rows]
+    return {"reference": each.reference, "facts": dict(each.facts), "rows": rows}
+
+
+def _shown(value: str | float) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
