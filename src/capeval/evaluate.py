@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -121,21 +122,26 @@ class Result:
         return found
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One dict for each row: id, image, candidate, scores, and the system where there is one."""
+        """One dict for each row: id, image, candidate, scores, and the system where there is one.
+
+        A score that is not defined for a caption, such as SPICE's for colors where no reference has any, is None.
+        """
         names = list(self.per_caption)
         values = zip(*(column.tolist() for column in self.per_caption.values()), strict=True)
         for i, row in enumerate(values):
             record: dict[str, Any] = {"id": self.ids[i], "image": self.images[i], "candidate": self.candidates[i]}
             if self.systems[i]:
                 record["system"] = self.systems[i]
-            record["scores"] = dict(zip(names, row, strict=True))
+            record["scores"] = {name: _defined(value) for name, value in zip(names, row, strict=True)}
             yield record
 
     def to_dict(self) -> dict[str, Any]:
         """`{"n", "scores", "signatures"}`, and `"systems"` where the rows come from several."""
-        result: dict[str, Any] = {"n": len(self), "scores": self.scores, "signatures": self.signatures}
+        result: dict[str, Any] = {"n": len(self), "scores": _all_defined(self.scores), "signatures": self.signatures}
         if len(set(self.systems)) > 1:
-            result["systems"] = {k: {"n": len(r), "scores": r.scores} for k, r in self.by_system().items()}
+            result["systems"] = {
+                name: {"n": len(each), "scores": _all_defined(each.scores)} for name, each in self.by_system().items()
+            }
         return result
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -146,6 +152,14 @@ class Result:
         if any(self.systems):
             columns["system"] = self.systems
         return pd.DataFrame(columns | self.per_caption)
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _all_defined(scores: dict[str, float]) -> dict[str, float | None]:
+    return {name: _defined(value) for name, value in scores.items()}
 
 
 def evaluate(

@@ -41,16 +41,25 @@ def test_synonyms_share_a_synset() -> None:
 
 def test_meanings_are_of_the_word_and_its_base_forms() -> None:
     lexicon = Lexicon(
-        ["axe", "axes", "axis"], np.array([1, 2, 1], np.int32), np.array([10, 20, 21, 30], np.int32),
+        b"axe\naxes\naxis", np.array([1, 2, 1], np.int32), np.array([10, 20, 21, 30], np.int32),
         {"axes": ["axe", "axis"]},
     )  # fmt: skip
     assert lexicon.synsets("axes") == [20, 21]
     assert lexicon.meanings("axes") == [10, 20, 21, 30]
 
 
+def test_words_are_found_whatever_their_beginning() -> None:
+    words = ["'hood", "a", "ab", "abc", "b", "é", "éa"]
+    lexicon = Lexicon("\n".join(words).encode(), np.ones(7, np.int32), np.arange(7, dtype=np.int32), {})
+    assert [lexicon.synsets(word) for word in words] == [[i] for i in range(7)]
+    assert not any(
+        word in lexicon for word in ["", "'", "'h", "ac", "c", "É", "a\n", "\n", "\nab", "ab\nabc", "\ud83d"]
+    )
+
+
 def test_tables_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        Lexicon(["a"], np.array([2], np.int32), np.array([1], np.int32), {})
+        Lexicon(b"a", np.array([2], np.int32), np.array([1], np.int32), {})
 
 
 def test_the_shipped_lists_are_whole() -> None:

@@ -123,5 +123,5 @@ def _as_json(result: Result, systems: dict[str, Result], ranges: dict[str, Inter
     data = result.to_dict()
     for name, found in ranges.items():
         place = data["systems"][name] if len(systems) > 1 else data
-        place["intervals"] = {key: {"low": low, "high": high} for key, (low, high) in found.items()}
+        place["intervals"] = {key: {"low": low, "high": high} for key, (low, high) in found.items() if low == low}
     return data

@@ -114,3 +114,21 @@ def scene_stats(
     group_captions: Ints,
     threads: int,
 ) -> Array: ...
+def parse_captions(
+    tokens: Ints,
+    offsets: Longs,
+    words: list[str],
+    tag_offsets: Longs,
+    tags: Ints,
+    tag_scores: npt.NDArray[np.float32],
+    labels: list[str],
+    is_tag: npt.NDArray[np.uint8],
+    binary: Ints,
+    binary_scores: npt.NDArray[np.float32],
+    unary: Ints,
+    unary_scores: npt.NDArray[np.float32],
+    root: int,
+    end: int,
+    max_tokens: int,
+    threads: int,
+) -> list[str]: ...

@@ -40,7 +40,8 @@ def scene_stats(
 
     def meanings(word: str) -> list[int]:
         first, last = synset_offsets[int(word) : int(word) + 2].tolist()
-        return synsets[first:last].tolist()
+        found: list[int] = synsets[first:last].tolist()
+        return found
 
     def graph_of(captions: list[int]) -> SceneGraph:
         rows = [row for c in captions for row in tuples[tuple_offsets[c] : tuple_offsets[c + 1]].tolist()]

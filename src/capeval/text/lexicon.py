@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,24 +42,47 @@ SUFFIXES = tuple({suffix for suffix, _ in SUFFIX_RULES})
 class Lexicon:
     """Synsets by word. Words of several parts are joined by underscores; synsets are numbers without a word class."""
 
-    def __init__(self, words: list[str], synset_counts: Ints, synsets: Ints, irregular: dict[str, list[str]]) -> None:
-        self._number = dict(zip(words, range(len(words))))
+    def __init__(self, words: bytes, synset_counts: Ints, synsets: Ints, irregular: dict[str, list[str]]) -> None:
+        """`words` are sorted, UTF-8, a line each."""
+        self._text = words + b"\n"
+        units = np.frombuffer(self._text, np.uint8)
+        self._starts = np.concatenate([[0], np.flatnonzero(units == ord("\n")) + 1])
         self._offsets: list[int] = np.concatenate([[0], np.cumsum(synset_counts, dtype=np.int64)]).tolist()
-        self._synsets: list[int] = synsets.tolist()
+        self._synsets = synsets
         self._irregular = irregular
-        if len(self._number) != len(synset_counts) or self._offsets[-1] != len(synsets):
+        if len(self) != len(synset_counts) or self._offsets[-1] != len(synsets):
             raise ValueError("the lexicon's tables do not fit together")
+        # Words with the same two first bytes are a bucket. It is read when one of them is asked for: few captions
+        # need few buckets.
+        first = self._starts[:-1]
+        prefixes = units[first].astype(np.int64) << 8 | units[first + 1]
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(prefixes)) + 1, [len(self)]]).tolist()
+        self._unread = {self._text[self._starts[a] : self._starts[a] + 2]: (a, b) for a, b in pairwise(edges)}
+        self._read: dict[bytes, dict[bytes, int]] = {}
 
     def __contains__(self, word: str) -> bool:
-        return word in self._number
+        return self._number(word) is not None
 
     def __len__(self) -> int:
-        return len(self._number)
+        return len(self._starts) - 1
+
+    def _number(self, word: str) -> int | None:
+        spelling = word.encode(errors="surrogatepass")
+        prefix = (spelling + b"\n")[:2]
+        bucket = self._read.get(prefix)
+        if bucket is None:
+            first, last = self._unread.get(prefix, (0, 0))
+            words = self._text[self._starts[first] : self._starts[last]].split(b"\n")
+            bucket = self._read[prefix] = dict(zip(words, range(first, last)))
+        return bucket.get(spelling)
 
     def synsets(self, word: str) -> list[int]:
         """The synsets that list the word itself, ascending."""
-        number = self._number.get(word)
-        return [] if number is None else self._synsets[self._offsets[number] : self._offsets[number + 1]]
+        number = self._number(word)
+        if number is None:
+            return []
+        found: list[int] = self._synsets[self._offsets[number] : self._offsets[number + 1]].tolist()
+        return found
 
     def base_forms(self, word: str) -> list[str]:
         """What an inflected word comes from: all it is an irregular form of, else by the first rule that fits."""
@@ -69,7 +92,7 @@ class Lexicon:
             return [word]
         if word.endswith(SUFFIXES):
             for suffix, ending in SUFFIX_RULES:
-                if word.endswith(suffix) and (base := word.removesuffix(suffix) + ending) in self._number:
+                if word.endswith(suffix) and (base := word.removesuffix(suffix) + ending) in self:
                     return [base]
         return []
 
@@ -83,10 +106,9 @@ class Lexicon:
 @cache
 def load_lexicon() -> Lexicon:
     with (files("capeval") / "data" / "meteor" / "wordnet.npz").open("rb") as stream, np.load(stream) as tables:
-        words = _text(tables["words"]).split("\n")
-        entries = [line.split(" ") for line in _text(tables["irregular"]).split("\n")]
-        irregular = {form: bases for form, *bases in entries}
-        return Lexicon(words, tables["synset_counts"], tables["synsets"], irregular)
+        lines = tables["irregular"].tobytes().decode().split("\n")
+        irregular = {form: bases for form, *bases in (line.split(" ") for line in lines)}
+        return Lexicon(tables["words"].tobytes(), tables["synset_counts"], tables["synsets"], irregular)
 
 
 @cache
@@ -104,7 +126,3 @@ def nonbreaking_prefixes() -> tuple[frozenset[str], frozenset[str]]:
 
 def _lines(name: str) -> list[str]:
     return (files("capeval") / "data" / "meteor" / name).read_text(encoding="utf-8").splitlines()
-
-
-def _text(units: Any) -> str:
-    return bytes(units).decode("utf-8")

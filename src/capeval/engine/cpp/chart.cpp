@@ -35,8 +35,19 @@ struct Unary {
 
 // A binary rule seen from the child that is looped over; the other child is looked up.
 struct Step {
-    int32_t other, parent;
+    uint16_t other, parent;
     float score;
+};
+
+// A step of an item whose own score is known. For a left child, `score` holds the rule's score and the item's; for a
+// right child they stay apart, because the rule and the left child are added first.
+struct LeftStep {
+    uint16_t other, parent;
+    float score;
+};
+struct RightStep {
+    uint16_t other, parent;
+    float rule, item;
 };
 
 struct Item {
@@ -44,11 +55,18 @@ struct Item {
     float score;
 };
 
-// An item of a cell, with the steps it can take.
-struct Active {
-    int32_t first, last;
-    float score;
-};
+using Bits = std::vector<uint64_t>;
+
+Bits no_bits(size_t size) { return Bits((size + 63) / 64, 0); }
+void set_bit(Bits& bits, size_t bit) { bits[bit / 64] |= uint64_t{1} << (bit % 64); }
+bool has_bit(const Bits& bits, size_t bit) { return bits[bit / 64] >> (bit % 64) & 1; }
+
+bool have_common(const Bits& a, const Bits& b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+        if (a[i] & b[i]) return true;
+    }
+    return false;
+}
 
 template <class T>
 struct Keyed {
@@ -71,7 +89,7 @@ public:
     int32_t first(int32_t key) const { return starts_[at(key)]; }
     int32_t last(int32_t key) const { return starts_[at(key) + 1]; }
     Range<T> operator[](int32_t key) const { return {values_.data() + first(key), values_.data() + last(key)}; }
-    const T* data() const { return values_.data(); }
+    size_t size() const { return values_.size(); }
 
 private:
     std::vector<int32_t> starts_;
@@ -84,6 +102,8 @@ struct WholeGrammar {
     std::vector<Binary> binary;
     std::vector<Unary> unary;
     std::vector<Unary> closed;
+    std::vector<int32_t> tag_number;  // of each state; -1: not a tag
+    std::vector<Bits> first_tags;     // of each state: the tags that its first word can have
 
     explicit WholeGrammar(const GrammarRules& rules) : source(rules) {
         for (int64_t r = 0; r < rules.binary_scores.size; ++r) {
@@ -95,9 +115,36 @@ struct WholeGrammar {
             if (states[0] != states[1]) unary.push_back({states[0], states[1], rules.unary_scores[r]});
         }
         close_unary();
+        find_first_tags();
     }
 
 private:
+    void find_first_tags() {
+        tag_number.assign(source.labels.size(), -1);
+        int32_t tags = 0;
+        for (size_t state = 0; state < tag_number.size(); ++state) {
+            if (source.is_tag.data[state]) tag_number[state] = tags++;
+        }
+        first_tags.assign(source.labels.size(), no_bits(at(tags)));
+        for (size_t state = 0; state < tag_number.size(); ++state) {
+            if (tag_number[state] >= 0) set_bit(first_tags[state], at(tag_number[state]));
+        }
+        bool changed = true;
+        const auto add = [&](int32_t parent, int32_t child) {
+            Bits& own = first_tags[at(parent)];
+            const Bits& more = first_tags[at(child)];
+            for (size_t i = 0; i < own.size(); ++i) {
+                changed = changed || (more[i] & ~own[i]) != 0;
+                own[i] |= more[i];
+            }
+        };
+        while (changed) {
+            changed = false;
+            for (const Binary& rule : binary) add(rule.parent, rule.left);
+            for (const Unary& rule : unary) add(rule.parent, rule.child);
+        }
+    }
+
     // The best chain from each child to each parent: one state after the other becomes a possible station.
     void close_unary() {
         using Ends = std::vector<Item>;
@@ -157,10 +204,9 @@ public:
     int32_t root = -1, end = -1;
     std::vector<uint8_t> is_tag;
     std::vector<std::string_view> labels;
-    std::vector<float> bounds;
 
     std::vector<int32_t> place;  // where a cell's row keeps the state's score; -1: no rule looks it up
-    int32_t row_size = 0;
+    std::vector<int32_t> state_at;  // the state, in the whole grammar's numbers, at each place of a row
     Lists<Step> by_left, by_right;  // rules whose left (right) child is looped over
     Lists<Unary> closed_by_child;
     Lists<Binary> binary_by_parent;
@@ -209,7 +255,6 @@ private:
         new_number[state] = static_cast<int32_t>(states());
         is_tag.push_back(rules.is_tag.data[state]);
         labels.push_back(rules.labels[state]);
-        if (rules.bounds.size > 0) bounds.push_back(rules.bounds.data[state]);
     }
 
     void take_rules(const WholeGrammar& whole) {
@@ -244,15 +289,23 @@ private:
     void arrange_steps(const std::vector<Keyed<Binary>>& kept) {
         std::vector<Keyed<Step>> from_left, from_right;
         place.assign(states(), -1);
+        std::vector<int32_t> old_number(states());
+        for (size_t old = 0; old < new_number.size(); ++old) {
+            if (new_number[old] >= 0) old_number[at(new_number[old])] = static_cast<int32_t>(old);
+        }
         const auto place_of = [&](int32_t state) {
-            if (place[at(state)] < 0) place[at(state)] = row_size++;
-            return place[at(state)];
+            if (place[at(state)] < 0) {
+                place[at(state)] = static_cast<int32_t>(state_at.size());
+                state_at.push_back(old_number[at(state)]);
+            }
+            return static_cast<uint16_t>(place[at(state)]);
         };
         for (const auto& [parent, rule] : kept) {
+            const auto above = static_cast<uint16_t>(parent);
             if (labels[at(rule.left)].empty() || !labels[at(rule.right)].empty()) {
-                from_left.push_back({rule.left, {place_of(rule.right), parent, rule.score}});
+                from_left.push_back({rule.left, {place_of(rule.right), above, rule.score}});
             } else {
-                from_right.push_back({rule.right, {place_of(rule.left), parent, rule.score}});
+                from_right.push_back({rule.right, {place_of(rule.left), above, rule.score}});
             }
         }
         by_left = Lists<Step>(states(), from_left);
@@ -260,10 +313,35 @@ private:
     }
 };
 
+// A growing array whose new elements are written by the caller, past its end, before they are counted. Unlike a
+// vector's push_back this needs no branch for each element.
+template <class T>
+class Pile {
+public:
+    void clear() { size_ = 0; }
+    size_t size() const { return size_; }
+    T* data() { return buffer_.data(); }
+    const T* data() const { return &buffer_[0]; }
+
+    // Room for that many more, to be written from the returned place on.
+    T* room(size_t more) {
+        if (size_ + more > static_cast<size_t>(buffer_.size())) {
+            buffer_.resize(static_cast<int64_t>(2 * (size_ + more)));
+        }
+        return buffer_.data() + size_;
+    }
+    void grow_to(const T* end) { size_ = static_cast<size_t>(end - buffer_.data()); }
+
+private:
+    Buffer<T> buffer_;
+    size_t size_ = 0;
+};
+
 // The words of one caption with their tags, as states of the usable grammar.
 struct Sentence {
     std::vector<std::string_view> words;
     std::vector<std::vector<Item>> tags;
+    std::vector<Bits> tag_bits;  // the same tags by `tag_number`
     bool is_flooded = false;
 
     int64_t length() const { return static_cast<int64_t>(words.size()); }
@@ -272,33 +350,31 @@ struct Sentence {
 // Inside scores of all spans of a sentence, and the tree they stand for. Reused from sentence to sentence.
 class Chart {
 public:
-    explicit Chart(const UsableGrammar& grammar)
-        : grammar_(grammar), best_(grammar.states(), impossible), touched_((grammar.states() + 63) / 64, 0) {}
+    Chart(const WholeGrammar& whole, const UsableGrammar& grammar)
+        : whole_(whole),
+          grammar_(grammar),
+          row_size_(grammar.state_at.size()),
+          best_(grammar.states(), impossible),
+          touched_(no_bits(grammar.states())) {}
 
-    // The score of the best tree; items that cannot be part of a tree of at least `floor` may be left out.
-    float fill(const Sentence& sentence, float floor) {
+    // The score of the best tree.
+    float fill(const Sentence& sentence) {
         sentence_ = &sentence;
         length_ = sentence.length();
         reset();
-        set_thresholds(floor);
         for (int64_t end = 1; end <= length_; ++end) {
             put_tags(end - 1);
             finish_cell(end - 1, end);
             for (int64_t begin = end - 2; begin >= 0; --begin) {
                 for (int64_t split = begin + 1; split < end; ++split) combine(begin, split, end);
+                find_touched();
                 finish_cell(begin, end);
             }
+            note_ends(end);
         }
         float root_score = impossible;
         for (const Binary& rule : grammar_.root_rules) root_score = std::max(root_score, root_score_by(rule));
         return root_score;
-    }
-
-    // No tree is better than this, by the bounds alone.
-    float upper_bound(const Sentence& sentence) const {
-        double sum = grammar_.bounds[at(grammar_.root)];
-        for (const auto& tags : sentence.tags) sum += best_reduced(tags);
-        return static_cast<float>(sum);
     }
 
     // The tree in brackets, or nothing where no rule accounts for a score (a grammar with circles).
@@ -329,33 +405,36 @@ private:
         lefts_.clear();
         rights_.clear();
         cells_.assign(1, Cell{0, 0, 0});
-        rows_.assign(cell_number(0, length_) * at(grammar_.row_size) + at(grammar_.row_size), impossible);
+        rows_.assign((cell_number(0, length_) + 1) * row_size_, impossible);
+        ends_.assign(1, no_bits(row_size_));
+        find_starts();
     }
 
-    double best_reduced(const std::vector<Item>& tags) const {
-        double best = impossible;
-        for (const Item& tag : tags) best = std::max(best, double{tag.score} - grammar_.bounds[at(tag.state)]);
-        return best;
+    // What can begin at each word, as far as its tags tell.
+    void find_starts() {
+        starts_.assign(static_cast<size_t>(length_) + 1, no_bits(row_size_));
+        for (size_t word = 0; word < static_cast<size_t>(length_); ++word) {
+            for (size_t place = 0; place < row_size_; ++place) {
+                const Bits& tags = whole_.first_tags[at(grammar_.state_at[place])];
+                if (sentence_->is_flooded || have_common(tags, sentence_->tag_bits[word])) set_bit(starts_[word], place);
+            }
+        }
     }
 
-    // A bound b per state with b(parent) >= rule + b(left) + b(right) for every rule says how much any derivation can
-    // gain: a tree that has state s over a span scores at most b(root) + (inside - b(s)) + the sum, over the words
-    // outside, of the best (tag score - b(tag)). So inside - b(s) has a threshold for each span.
-    void set_thresholds(float floor) {
-        is_pruned_ = floor != impossible;
-        if (!is_pruned_) return;
-        outside_.assign(1, 0.0);
-        for (const auto& tags : sentence_->tags) outside_.push_back(outside_.back() + best_reduced(tags));
-        floor_ = double{floor} - grammar_.bounds[at(grammar_.root)] - outside_.back();
-    }
-
-    float threshold(int64_t begin, int64_t end) const {
-        return static_cast<float>(floor_ + outside_[static_cast<size_t>(end)] - outside_[static_cast<size_t>(begin)]);
+    // What was found to end at a word, when all spans up to there are done.
+    void note_ends(int64_t end) {
+        Bits& found = ends_.emplace_back(no_bits(row_size_));
+        for (int64_t begin = 0; begin < end; ++begin) {
+            const float* scores = row(cell_number(begin, end));
+            for (size_t place = 0; place < row_size_; ++place) {
+                if (scores[place] != impossible) set_bit(found, place);
+            }
+        }
     }
 
     void raise(int32_t state, float score) {
         best_[at(state)] = score;
-        touched_[at(state) / 64] |= uint64_t{1} << (at(state) % 64);
+        set_bit(touched_, at(state));
     }
 
     void put_tags(int64_t word) {
@@ -371,25 +450,30 @@ private:
         const float* left_row = row(left);
         const float* right_row = row(right);
         float* best = best_.data();
-        for (size_t i = cells_[left].lefts; i < cells_[left + 1].lefts; ++i) {
-            const Active item = lefts_[i];
-            for (const Step* step = grammar_.by_left.data() + item.first; step != grammar_.by_left.data() + item.last;
-                 ++step) {
-                const float score = (step->score + item.score) + right_row[step->other];
-                if (score > best[step->parent]) raise(step->parent, score);
-            }
+        const LeftStep* const left_end = lefts_.data() + cells_[left + 1].lefts;
+        for (const LeftStep* step = lefts_.data() + cells_[left].lefts; step != left_end; ++step) {
+            const float score = step->score + right_row[step->other];
+            best[step->parent] = std::max(best[step->parent], score);
         }
-        for (size_t i = cells_[right].rights; i < cells_[right + 1].rights; ++i) {
-            const Active item = rights_[i];
-            for (const Step* step = grammar_.by_right.data() + item.first; step != grammar_.by_right.data() + item.last;
-                 ++step) {
-                const float score = (step->score + left_row[step->other]) + item.score;
-                if (score > best[step->parent]) raise(step->parent, score);
-            }
+        const RightStep* const right_end = rights_.data() + cells_[right + 1].rights;
+        for (const RightStep* step = rights_.data() + cells_[right].rights; step != right_end; ++step) {
+            const float score = (step->rule + left_row[step->other]) + step->item;
+            best[step->parent] = std::max(best[step->parent], score);
         }
     }
 
-    float* row(size_t cell) { return rows_.data() + cell * at(grammar_.row_size); }
+    // Marking states while scores are raised would cost a branch that is hard to predict.
+    void find_touched() {
+        const size_t states = grammar_.states();
+        for (size_t block = 0; block < touched_.size(); ++block) {
+            uint64_t bits = 0;
+            const size_t count = std::min<size_t>(64, states - block * 64);
+            for (size_t i = 0; i < count; ++i) bits |= uint64_t{best_[block * 64 + i] != impossible} << i;
+            touched_[block] = bits;
+        }
+    }
+
+    float* row(size_t cell) { return rows_.data() + cell * row_size_; }
 
     template <class Visit>
     void for_touched(const Visit& visit) {
@@ -422,29 +506,36 @@ private:
             }
         });
         float* scores = row(cell_number(begin, end));
-        const float lowest = is_pruned_ ? threshold(begin, end) : impossible;
+        const Bits& starts = starts_[static_cast<size_t>(end)];
+        const Bits& ends = ends_[static_cast<size_t>(begin)];
+        Item* item = items_.room(grammar_.states());
+        LeftStep* left = lefts_.room(grammar_.by_left.size() + 1);
+        RightStep* right = rights_.room(grammar_.by_right.size() + 1);
         for_touched([&](int32_t state) {
             const float score = std::exchange(best_[at(state)], impossible);
-            if (is_pruned_ && score - grammar_.bounds[at(state)] < lowest) return;
-            items_.push_back({state, score});
+            *item++ = {state, score};
             if (grammar_.place[at(state)] >= 0) scores[grammar_.place[at(state)]] = score;
-            add_active(grammar_.by_left, state, score, lefts_);
-            add_active(grammar_.by_right, state, score, rights_);
+            for (const Step& step : grammar_.by_left[state]) {
+                *left = {step.other, step.parent, step.score + score};
+                left += has_bit(starts, step.other);
+            }
+            for (const Step& step : grammar_.by_right[state]) {
+                *right = {step.other, step.parent, step.score, score};
+                right += has_bit(ends, step.other);
+            }
         });
+        items_.grow_to(item);
+        lefts_.grow_to(left);
+        rights_.grow_to(right);
         std::fill(touched_.begin(), touched_.end(), 0);
         cells_.push_back({items_.size(), lefts_.size(), rights_.size()});
     }
 
-    static void add_active(const Lists<Step>& steps, int32_t state, float score, std::vector<Active>& active) {
-        const int32_t first = steps.first(state), last = steps.last(state);
-        if (first < last) active.push_back({first, last, score});
-    }
-
     float score_of(int32_t state, int64_t begin, int64_t end) const {
         const size_t cell = cell_number(begin, end);
-        const auto first = items_.begin() + static_cast<std::ptrdiff_t>(cells_[cell].items);
-        const auto last = items_.begin() + static_cast<std::ptrdiff_t>(cells_[cell + 1].items);
-        const auto found = std::lower_bound(first, last, state, [](const Item& a, int32_t b) { return a.state < b; });
+        const Item* const first = items_.data() + cells_[cell].items;
+        const Item* const last = items_.data() + cells_[cell + 1].items;
+        const Item* found = std::lower_bound(first, last, state, [](const Item& a, int32_t b) { return a.state < b; });
         return found != last && found->state == state ? found->score : impossible;
     }
 
@@ -498,44 +589,24 @@ private:
         return write(best_binary->left, begin, best_split, 0) && write(best_binary->right, best_split, end, 0);
     }
 
+    const WholeGrammar& whole_;
     const UsableGrammar& grammar_;
+    const size_t row_size_;
     const Sentence* sentence_ = nullptr;
     int64_t length_ = 0;
 
     std::vector<float> best_;        // of the cell at hand, per state
-    std::vector<uint64_t> touched_;  // one bit per state: has a score in the cell at hand
+    Bits touched_;                   // per state: has a score in the cell at hand
 
-    std::vector<Item> items_;  // of all cells, ascending by state within a cell
-    std::vector<Active> lefts_, rights_;
+    Pile<Item> items_;  // of all cells, ascending by state within a cell
+    Pile<LeftStep> lefts_;
+    Pile<RightStep> rights_;
+    std::vector<Bits> starts_, ends_;  // per word: places of a row whose states can begin (end) there
     std::vector<Cell> cells_;
     std::vector<float> rows_;
 
-    bool is_pruned_ = false;
-    double floor_ = 0;
-    std::vector<double> outside_;  // sum of the best reduced tag scores before each word
     std::string text_;
 };
-
-// Rounding may make the tree's own sum differ from its score in the chart by no more than this.
-double rounding_margin(double best, int64_t words) {
-    return 1e-6 * std::abs(best) * static_cast<double>(4 * words + 10) + 1e-3;
-}
-
-// Fills the chart such that everything near the best tree is in it. With bounds, a floor is guessed and proven by the
-// score that is found, or lowered to it.
-float fill_exactly(Chart& chart, const Sentence& sentence, bool has_bounds) {
-    if (has_bounds) {
-        const double bound = chart.upper_bound(sentence);
-        if (bound == impossible) return impossible;
-        for (double slack = 4.0 + 1.5 * static_cast<double>(sentence.length()); slack < 500.0; slack *= 1.8) {
-            const float best = chart.fill(sentence, static_cast<float>(bound - slack));
-            if (best == impossible) continue;
-            const double needed = best - rounding_margin(best, sentence.length());
-            return needed >= bound - slack ? best : chart.fill(sentence, static_cast<float>(needed));
-        }
-    }
-    return chart.fill(sentence, impossible);
-}
 
 std::string flat_tree(const std::vector<std::string_view>& words) {
     std::string text = "(X";
@@ -557,12 +628,12 @@ public:
             }
         }
         const UsableGrammar usable(whole_, std::move(tags));
-        Chart chart(usable);
+        Chart chart(whole_, usable);
         for (int64_t c = first; c < last; ++c) {
             const Sentence sentence = sentence_of(c, usable);
             std::string& tree = trees[static_cast<size_t>(c)];
             if (sentence.length() == 0) continue;
-            const float best = usable.root < 0 ? impossible : fill_exactly(chart, sentence, !usable.bounds.empty());
+            const float best = usable.root < 0 ? impossible : chart.fill(sentence);
             if (best != impossible) tree = chart.tree(best);
             if (tree.empty()) tree = flooded_tree(c);
         }
@@ -575,9 +646,12 @@ private:
             const int32_t word = captions_.begin(caption)[t];
             sentence.words.push_back(words_.spellings[at(word)]);
             auto& tags = sentence.tags.emplace_back();
+            auto& bits = sentence.tag_bits.emplace_back(no_bits(whole_.first_tags[0].size() * 64));
             for (int64_t k = words_.offsets[word]; k < words_.offsets[word + 1]; ++k) {
                 const int32_t state = usable.new_number[at(words_.states[k])];
-                if (state >= 0) tags.push_back({state, words_.scores[k]});
+                if (state < 0) continue;
+                tags.push_back({state, words_.scores[k]});
+                set_bit(bits, at(whole_.tag_number[at(words_.states[k])]));
             }
         }
         return sentence;
@@ -591,8 +665,8 @@ private:
         sentence.is_flooded = true;
         std::string tree;
         if (usable.root >= 0) {
-            Chart chart(usable);
-            const float best = chart.fill(sentence, impossible);
+            Chart chart(whole_, usable);
+            const float best = chart.fill(sentence);
             if (best != impossible) tree = chart.tree(best);
         }
         return tree.empty() ? flat_tree(sentence.words) : tree;
@@ -605,11 +679,10 @@ private:
 
 void check(const GrammarRules& rules) {
     const int64_t states = rules.states();
-    require(states < INT32_MAX, "too many states");
+    require(states <= UINT16_MAX, "too many states");
     require(rules.binary.size == 3 * rules.binary_scores.size, "binary and binary_scores differ in length");
     require(rules.unary.size == 2 * rules.unary_scores.size, "unary and unary_scores differ in length");
     require(rules.is_tag.size == states, "is_tag and labels differ in length");
-    require(rules.bounds.size == 0 || rules.bounds.size == states, "bounds and labels differ in length");
     check_range(rules.binary, states, "binary must hold states");
     check_range(rules.unary, states, "unary must hold states");
     const auto is_state = [&](int32_t state) { return state >= 0 && state < states; };
@@ -617,14 +690,16 @@ void check(const GrammarRules& rules) {
     const auto no_nan = [](View<float> scores) {
         return std::none_of(scores.begin(), scores.end(), [](float s) { return std::isnan(s) || s == -impossible; });
     };
-    require(no_nan(rules.binary_scores) && no_nan(rules.unary_scores) && no_nan(rules.bounds), "scores must be numbers");
+    require(no_nan(rules.binary_scores) && no_nan(rules.unary_scores), "scores must be numbers");
 }
 
-void check(const WordTags& words, int64_t states) {
+void check(const WordTags& words, View<uint8_t> is_tag) {
+    const int64_t states = is_tag.size;
     require(words.states.size == words.scores.size, "tags and tag_scores differ in length");
     check_offsets(words.offsets, words.states.size, "tag_offsets must rise from 0 to the number of tags");
     require(words.offsets.size == static_cast<int64_t>(words.spellings.size()) + 1, "tag_offsets and words differ");
     check_range(words.states, states, "tags must be states");
+    for (const int32_t state : words.states) require(is_tag[state] != 0, "tags must be states that are tags");
     for (const float score : words.scores) require(std::isfinite(score), "tag_scores must be finite");
 }
 
@@ -634,7 +709,7 @@ std::vector<std::string> parse_captions(const Captions& captions, const WordTags
                                         int64_t max_tokens, int threads) {
     check(captions);
     check(rules);
-    check(words, rules.states());
+    check(words, rules.is_tag);
     check_range(captions.tokens, static_cast<int64_t>(words.spellings.size()), "tokens must be indices of words");
     check_threads(threads);
     for (int64_t c = 0; c < captions.count(); ++c) {

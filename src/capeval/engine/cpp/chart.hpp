@@ -17,7 +17,6 @@ struct GrammarRules {
     View<float> unary_scores;
     View<uint8_t> is_tag;  // per state: stands over a word
     std::vector<std::string_view> labels;  // what the tree shows; empty: the state is left out, its children move up
-    View<float> bounds;  // per state, see `Threshold` in chart.cpp; empty: nothing is pruned
     int32_t root = 0;
     int32_t end = 0;  // the state over the end symbol
 

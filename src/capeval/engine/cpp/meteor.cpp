@@ -106,12 +106,11 @@ public:
             rank_paths();
             following_.clear();
             following_used_.clear();
-            for (size_t i = 0; i < order_.size() && i < beam; ++i) advance(order_[i].index, place, proposed, is_fixed);
+            for (const Rank& each : order_) advance(each.index, place, proposed, is_fixed);
             paths_.swap(following_);
             used_.swap(following_used_);
         }
         rank_paths();
-        if (order_.size() > beam) order_.resize(beam);
         following_.clear();
         for (const Rank& each : order_) {
             following_.push_back(paths_[each.index]);
@@ -145,6 +144,7 @@ private:
         }
     };
 
+    // Fills order_ with the best paths.
     void rank_paths() {
         order_.clear();
         for (size_t i = 0; i < paths_.size(); ++i) {
@@ -154,10 +154,10 @@ private:
                               static_cast<uint32_t>(path.distance), static_cast<uint32_t>(i)});
         }
         if (order_.size() > beam) {
-            std::partial_sort(order_.begin(), order_.begin() + beam, order_.end());
-        } else {
-            std::sort(order_.begin(), order_.end());
+            std::nth_element(order_.begin(), order_.begin() + beam, order_.end());
+            order_.resize(beam);
         }
+        std::sort(order_.begin(), order_.end());
     }
 
     void advance(size_t index, int32_t place, const std::vector<std::vector<Match>>& proposed,

@@ -1,6 +1,6 @@
 #include "scene.hpp"
 
-#include <array>
+#include <iterator>
 #include <numeric>
 
 namespace capeval {
@@ -17,12 +17,12 @@ struct Concept {
 
 struct Attribute {
     int owner;
-    Concept concept_;
+    Concept meaning;
 };
 
 struct Relation {
     int subject;
-    Concept concept_;
+    Concept meaning;
     int object;
 };
 
@@ -76,9 +76,9 @@ void unite(std::vector<int32_t>& values, const std::vector<int32_t>& more) {
     values = std::move(all);
 }
 
-void absorb(Concept& concept_, const Concept& other) {
-    unite(concept_.words, other.words);
-    unite(concept_.synsets, other.synsets);
+void absorb(Concept& meaning, const Concept& other) {
+    unite(meaning.words, other.words);
+    unite(meaning.synsets, other.synsets);
 }
 
 Concept concept_of(const SceneTuples& tuples, int32_t word) {
@@ -114,13 +114,13 @@ int object_of(const SceneTuples& tuples, int32_t word, std::vector<Concept>& obj
 template <class Item, class May>
 bool merge(std::vector<Item>& items, const Concept& fresh, const May& may) {
     for (const Item& item : items) {
-        if (may(item) && equals(item.concept_, fresh)) return true;
+        if (may(item) && equals(item.meaning, fresh)) return true;
     }
     const auto last = std::find_if(items.rbegin(), items.rend(), [&](const Item& item) {
-        return may(item) && resembles(item.concept_, fresh);
+        return may(item) && resembles(item.meaning, fresh);
     });
     if (last == items.rend()) return false;
-    absorb(last->concept_, fresh);
+    absorb(last->meaning, fresh);
     return true;
 }
 
@@ -177,7 +177,7 @@ int64_t count_matched(const std::vector<Item>& candidate, const std::vector<Item
 std::vector<Attribute> of_sort(const std::vector<Attribute>& attributes, const SceneTuples& tuples, int sort) {
     std::vector<Attribute> found;
     std::copy_if(attributes.begin(), attributes.end(), std::back_inserter(found), [&](const Attribute& each) {
-        return each.concept_.words.size() == 1 && tuples.sorts[each.concept_.words[0]] == sort;
+        return each.meaning.words.size() == 1 && tuples.sorts[each.meaning.words[0]] == sort;
     });
     return found;
 }
@@ -190,11 +190,11 @@ void compare(const SceneTuples& tuples, const SceneGraph& candidate, const Scene
         *counts++ = static_cast<double>(theirs);
     };
     const auto same_attribute = [&](const Attribute& one, const Attribute& other) {
-        return same_object(one.owner, other.owner) && resembles(one.concept_, other.concept_);
+        return same_object(one.owner, other.owner) && resembles(one.meaning, other.meaning);
     };
     const auto same_relation = [&](const Relation& one, const Relation& other) {
         return same_object(one.subject, other.subject) && same_object(one.object, other.object) &&
-               resembles(one.concept_, other.concept_);
+               resembles(one.meaning, other.meaning);
     };
     put(count_matched(candidate.objects, reference.objects, resembles), candidate.objects.size(),
         reference.objects.size());

@@ -1,0 +1,1 @@
+"""Captions to trees, dependencies and graphs, as the official SPICE pipeline has them."""

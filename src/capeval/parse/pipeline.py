@@ -1,0 +1,77 @@
+"""From tokenised captions to graphs and tuples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+
+from capeval.parse.grammar import load_grammar
+from capeval.parse.graph import graph_of_tree
+from capeval.parse.parser import Parser
+from capeval.parse.store import ParseStore
+from capeval.parse.tree import read_tree
+from capeval.spice.graph_types import Graph
+from capeval.spice.tuples import SceneTuple, tuples_of_graph
+
+# Raised whenever a change to the conversion or the rules changes tuples: parses on disk are then made anew.
+REVISION = 1
+# Parsed and stored together: enough to keep all threads busy, little to lose when interrupted.
+BATCH = 1000
+
+
+@lru_cache(maxsize=1)
+def official_parser() -> Parser:
+    """The parser with the grammar from the cache directory."""
+    return Parser(load_grammar())
+
+
+def trees_of(captions: Sequence[str], threads: int = 1) -> list[str]:
+    """The official trees of captions whose tokens are separated by spaces; "" for a caption without words."""
+    return official_parser().trees([caption.split(" ") for caption in captions], threads=threads)
+
+
+def graph_of(tree: str) -> Graph:
+    """The graph of a tree in brackets."""
+    return graph_of_tree(read_tree(tree))
+
+
+def tuples_of(captions: Sequence[str], threads: int = 1) -> list[list[SceneTuple]]:
+    """The tuples of tokenised captions. Each distinct caption is parsed once, ever: parses are kept on disk."""
+    store = ParseStore(f"{official_parser().grammar.digest} {REVISION}")
+    wanted = [caption for caption in dict.fromkeys(captions) if caption.strip()]
+    known = store.find(wanted)
+    missing = [caption for caption in wanted if caption not in known]
+    with _progress(len(missing)) as advance:
+        for begin in range(0, len(missing), BATCH):
+            some = missing[begin : begin + BATCH]
+            trees = trees_of(some, threads)
+            new = {caption: tuples_of_graph(graph_of(tree)) for caption, tree in zip(some, trees, strict=True)}
+            store.add(new)
+            known |= new
+            advance(len(some))
+    return [known.get(caption, []) for caption in captions]
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with captions a second on standard error, if somebody is looking and it takes a while."""
+    if total < BATCH or not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    speed = TextColumn("{task.fields[speed]}")
+    with Progress(
+        TextColumn("parsing"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn(), console=Console(stderr=True)
+    ) as bars:
+        task = bars.add_task("", total=total, speed="")
+
+        def advance(count: int) -> None:
+            bars.advance(task, count)
+            rate = bars.tasks[0].speed
+            bars.update(task, speed=f"{rate:.0f} captions/s" if rate else "")
+
+        yield advance

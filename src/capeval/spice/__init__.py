@@ -1,0 +1,1 @@
+"""SPICE without Java: dependency graph -> tuples -> scene graph -> F1."""
