@@ -14,10 +14,14 @@ from hypothesis import HealthCheck, settings
 
 from capeval import engine
 from capeval.errors import CapevalError
+from capeval.parse.grammar import grammar_path, import_grammar
 from capeval.types import Dataset, Sample
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "golden"
+
+# Tests keep their own cache, so that they neither use nor change the user's. It lasts: METEOR's index takes a while.
+os.environ.setdefault("CAPEVAL_CACHE", str(ROOT / ".test-cache"))
 
 # Machines differ in speed: no deadline. Fixtures here only choose an engine or name a directory.
 settings.register_profile("capeval", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -59,6 +63,14 @@ def shared() -> Path:
     if not (place / "golden").is_dir():
         pytest.skip(f"{place} has no golden outputs; set CAPEVAL_DATA to the folder that does")
     return place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def grammar() -> None:
+    """SPICE's grammar, where the folder of larger data has it; else tests of `spice` skip themselves."""
+    source = Path(os.environ.get("CAPEVAL_DATA") or ROOT.parent / "shared") / "data" / "corenlp" / "englishPCFG.ser.gz"
+    if source.is_file() and not grammar_path().is_file():
+        import_grammar(source)
 
 
 def read_json(path: Path) -> Any:

@@ -16,7 +16,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from capeval.api import compare, score, tokenize
     from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
-    from capeval.evaluate import Result, evaluate
+    from capeval.evaluate import Result
+    from capeval.scene_graphs import scene_graph
     from capeval.stored import join, load, save
     from capeval.types import Dataset, Info, Metric, Sample
 
@@ -33,10 +34,10 @@ _HOME = {
     "Sample": "types",
     "UnknownName": "errors",
     "compare": "api",
-    "evaluate": "evaluate",
     "join": "stored",
     "load": "stored",
     "save": "stored",
+    "scene_graph": "scene_graphs",
     "score": "api",
     "tokenize": "api",
 }
@@ -54,10 +55,10 @@ __all__ = [
     "UnknownName",
     "__version__",
     "compare",
-    "evaluate",
     "join",
     "load",
     "save",
+    "scene_graph",
     "score",
     "tokenize",
 ]

@@ -70,7 +70,7 @@ def parse(expression: str) -> Selection:
     if metric is None:
         raise UnknownName("metric", name, {*metric_classes(), *_scores()})
     parameters = _parameters(metric, match["parameters"] or "", expression)
-    names = (name,) if name in metric.info.names else metric.info.names
+    names = (name,) if name in metric.info.names else metric.info.usual
     return Selection(metric(**parameters), names)
 
 
@@ -82,7 +82,7 @@ def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Select
     for expression in expressions:
         try:
             if isinstance(expression, Metric):
-                selections.append(Selection(expression, expression.info.names))
+                selections.append(Selection(expression, expression.info.usual))
             else:
                 selections.append(parse(expression))
         except CapevalError as problem:
@@ -108,7 +108,7 @@ def label(metric: Metric, name: str, *, full: bool = False) -> str:
     shown = []
     for field in fields(metric):  # type: ignore[arg-type]
         value = getattr(metric, field.name)
-        if full or value != field.default:
+        if value != field.default or (full and value != ""):
             shown.append(f"{field.name}={_write(value)}")
     return f"{name}({', '.join(shown)})" if shown else name
 

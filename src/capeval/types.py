@@ -118,11 +118,18 @@ class Info:
     bounds: tuple[float, float] = (0.0, 1.0)
     revision: int = 1
     """Raised whenever a published number moves."""
+    on_request: tuple[str, ...] = ()
+    """Scores that are given only when they are named; they may be undefined (NaN) for a caption."""
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The scores that the metric's name stands for."""
+        return tuple(name for name in self.names if name not in self.on_request)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a candidate got its score against one reference: facts, and a table of what was matched with what."""
+    """Why a candidate got its score: facts, and a table of what was matched with what."""
 
     reference: str
     facts: Mapping[str, float | str]
@@ -164,8 +171,11 @@ class Metric:
         totals = np.array([math.fsum(column) for column in self.summands(stats).T])
         return self.from_totals(totals, len(stats))
 
-    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
-        """What the score of tokenised captions comes from; metrics that can tell override this."""
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+        """What the score of tokenised captions comes from, for each reference or for all together.
+
+        Metrics that can tell override this.
+        """
         raise NotImplementedError
 
     def joinable(self) -> bool:

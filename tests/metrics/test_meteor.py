@@ -142,7 +142,7 @@ def test_align_names_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found.fragmentation == pytest.approx(2 / 5.5)
     assert found.fmean == pytest.approx(1 / (0.15 / found.precision + 0.85 / found.recall))
     assert found.score == pytest.approx(found.fmean * (1 - 0.6 * found.fragmentation**0.2))
-    explained = Meteor().explain(["a", "dog"], ["the", "dog"])
+    (explained,) = Meteor().explain(["a", "dog"], [["the", "dog"]])
     assert explained.rows == [("dog", "dog", "exact")]
     assert explained.facts["chunks"] == 1
 

@@ -194,7 +194,7 @@ def tiny_java() -> bytes:
         return ("Counter", {"map": ("Map", {"size": len(entries)}, entries)})
 
     binary: list[object] = [
-        ("Rule2", dict(parent=states[a], leftChild=states[b], rightChild=states[c], score=math.log(p)))
+        ("Rule2", {"parent": states[a], "leftChild": states[b], "rightChild": states[c], "score": math.log(p)})
         for a, b, c, p in BINARY
     ]
     unary: list[object] = []

@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 import lzma
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice
@@ -19,7 +20,11 @@ from typing import NamedTuple
 
 from capeval.parse import dependencies
 from capeval.parse.kinds import phrase_kind, token_kind, visible
+from capeval.parse.lemma import ending_keys
 from capeval.parse.tree import Tree, read_tree
+
+# What the regular suffixes cut, with the second of two letters before them.
+_REGULAR = re.compile("s|es|ies|d|ed|ied|ing|[bdfgklmnprstvz](ing|ed|es)")
 
 
 class Sentence(NamedTuple):
@@ -129,39 +134,46 @@ def _learn_relations(full: Counter[LocalTree]) -> dict[str, str]:
     return {key: found for key, found in relations.items() if found != relations.get(wider[key])}
 
 
-def learn_lemmas(read: list[Sentence]) -> dict[str, dict[str, str]]:
-    """Endings and what they change, for verbs and plural nouns."""
-    known: dict[str, dict[str, str]] = {"verbs": {}, "plurals": {}}
+def learn_lemmas(read: list[Sentence]) -> dict[str, dict[str, object]]:
+    """What endings change, and which base forms there are, for verbs and plural nouns."""
+    forms: dict[str, dict[str, str]] = {"verbs": {}, "plurals": {}}
+    bases: dict[str, set[str]] = {"verbs": set(), "plurals": set()}
     for sentence in read:
         for word, tag, lemma in zip(sentence.tokens, sentence.tags, sentence.lemmas):
             if tag == "NNS":
-                known["plurals"][word.lower()] = lemma
+                forms["plurals"][word] = lemma
             elif tag.startswith("VB"):
-                known["verbs"][word.lower()] = lemma
-    return {group: _endings(words) for group, words in known.items()}
+                forms["verbs"][word] = lemma
+            elif tag == "NN":
+                bases["plurals"].add(word)
+            if tag in ("NN", "JJ", "VB", "VBP"):
+                bases["verbs"].add(word)
+    learned: dict[str, dict[str, object]] = {}
+    for group, lemmas in forms.items():
+        known = bases[group] | {lemma for word, lemma in lemmas.items() if group == "verbs" or word != lemma}
+        learned[group] = {"changes": _changes(lemmas), "known": " ".join(sorted(known))}
+    return learned
 
 
-def _endings(lemmas: dict[str, str]) -> dict[str, str]:
-    """The fewest endings that give every lemma: a longer one is kept only where it says something else."""
-    changes = {"^" + word: _change(word, lemma) for word, lemma in lemmas.items()}
-    endings: dict[str, str] = {}
+def _changes(lemmas: dict[str, str]) -> dict[str, str]:
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for word, lemma in lemmas.items():
+        change = _change(word, lemma)
+        keys = list(ending_keys(word))
+        # An irregular word tells nothing about others.
+        for key in keys[:1] if _is_irregular(word, lemma) else keys:
+            counts[key][change] += 1
+    return {key: max(found, key=lambda change: (found[change], change)) for key, found in counts.items()}
 
-    def split(ending: str, words: list[str], inherited: str) -> None:
-        counts = Counter(changes[word] for word in words)
-        # What is cut must be part of the ending, or a rule would cut what it has not seen.
-        possible = [change for change in counts if int(change[0]) <= len(ending.lstrip("^"))] or [inherited]
-        best = max(possible, key=lambda change: (counts[change], change == inherited, change))
-        if best != inherited:
-            endings[ending] = best
-        if set(counts) != {best}:
-            longer: dict[str, list[str]] = defaultdict(list)
-            for word in words:
-                longer[word[-len(ending) - 1 :]].append(word)
-            for next_ending in sorted(longer):
-                split(next_ending, longer[next_ending], best)
 
-    split("", sorted(changes), "0")
-    return endings
+def _is_irregular(word: str, lemma: str) -> bool:
+    if word == lemma:
+        return word.endswith(("ing", "ed")) or (word.endswith("s") and not word.endswith(("ss", "us")))
+    change = _change(word, lemma)
+    cut = word[len(word) - int(change[0]) :]
+    if change == "1us" or (change == "2an" and word.endswith("men")):
+        return False
+    return not _REGULAR.fullmatch(cut) or change[1:] not in ("", "e", "y")
 
 
 def _change(word: str, lemma: str) -> str:

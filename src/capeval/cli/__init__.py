@@ -20,6 +20,7 @@ COMMANDS = {
     "df": "text",
     "join": "join",
     "explain": "explain",
+    "parse": "parse",
     "data": "data",
 }
 

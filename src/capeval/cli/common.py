@@ -6,8 +6,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -89,18 +88,6 @@ def checked(metrics: Sequence[str]) -> Sequence[str] | None:
 def note(message: str) -> None:
     """A remark for the person at the terminal."""
     click.echo(message, err=True)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Shows on standard error what is being done, if somebody is looking."""
-    if not sys.stderr.isatty():
-        yield lambda step: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("starting") as status:
-        yield status.update
 
 
 def print_json(data: Any) -> None:

@@ -13,7 +13,6 @@ from capeval.cli.common import (
     print_csv,
     print_json,
     print_table,
-    progress,
     references_option,
     refuse_two_stdin,
     resamples_option,
@@ -21,6 +20,7 @@ from capeval.cli.common import (
     threads_option,
     tokenizer_option,
 )
+from capeval.progress import status
 
 
 @click.command("compare")
@@ -57,7 +57,7 @@ def compare_command(
     refuse_two_stdin(a, b, references)
     from capeval.api import compare
 
-    with progress() as step:
+    with status() as step:
         found = compare(
             a, b, references, checked(metrics),
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step, note=note,

@@ -45,6 +45,40 @@ def prepare_command() -> None:
     note(f"METEOR's index of paraphrases is in {cache_dir()}")
 
 
+GRAMMAR = click.Choice(["spice-grammar"])
+
+
+@data_command.command("import")
+@click.argument("what", type=GRAMMAR)
+@click.argument("file", metavar="[FILE]", required=False)
+def import_command(what: str, file: str | None) -> None:
+    """Import the grammar of SPICE's parser from FILE: englishPCFG.ser.gz, or the models jar of CoreNLP 3.6.0.
+
+    Without FILE the jar is looked for where pycocoevalcap, a local Maven repository or $CORENLP_HOME keeps it. Nothing
+    in the file is executed.
+    """
+    from capeval.parse.grammar import import_grammar
+
+    note(f"{import_grammar(file)}: the grammar is in place; `spice` and `spider` can be used")
+
+
+@data_command.command("fetch")
+@click.argument("what", type=GRAMMAR)
+@click.option("--from", "url", metavar="URL", help="A models jar of CoreNLP 3.6.0, or an archive that holds one.")
+def fetch_command(what: str, url: str | None) -> None:
+    """Fetch the grammar of SPICE's parser (1.9 MB) from Stanford's CoreNLP 3.6.0 archive, or from URL.
+
+    Only the grammar is kept, and its checksum is verified. It is licensed under the GPL and not part of capeval.
+    """
+    from capeval.parse.fetch import ARCHIVE_URL, NOTICE, fetch_grammar
+    from capeval.progress import bar
+
+    note(f"{NOTICE}\nFrom {url or ARCHIVE_URL}")
+    with bar("fetching", None, "bytes") as show:
+        path = fetch_grammar(url, progress=lambda done, total: show(done))
+    note(f"{path}: the grammar is in place; `spice` and `spider` can be used")
+
+
 def size_text(size: float) -> str:
     """A number of bytes for people."""
     for unit in ("B", "kB", "MB"):

@@ -13,16 +13,24 @@ from capeval.types import Explanation, Metric
 @click.argument("metric", metavar="METRIC")
 @click.argument("candidate", metavar="CANDIDATE")
 @options(
-    click.option("-r", "--reference", "references", multiple=True, required=True, metavar="TEXT",
-                 help="A reference caption; repeat it for several."),  # fmt: skip
+    click.option(
+        "-r",
+        "--reference",
+        "references",
+        multiple=True,
+        required=True,
+        metavar="TEXT",
+        help="A reference caption; repeat it for several.",
+    ),
     click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True),
     tokenizer_option,
 )
 def explain_command(metric: str, candidate: str, references: tuple[str, ...], format_: str, tokenizer: str) -> None:
-    """Show what METRIC's score of one CANDIDATE comes from, reference by reference.
+    """Show what METRIC's score of one CANDIDATE comes from.
 
     \b
     capeval explain meteor "a man rides a bike" -r "a person is riding a bicycle"
+    capeval explain spice "a black dog runs" -r "a dog runs on sand" -r "the dog is black"
     capeval explain wmd "a man rides a bike" -r "a person is riding a bicycle" -r "someone cycles"
     """
     from capeval.registry import metric_classes, parse
@@ -36,12 +44,12 @@ def explain_command(metric: str, candidate: str, references: tuple[str, ...], fo
         able = [name for name, each in metric_classes().items() if each.explain is not Metric.explain]
         raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
     tokens, *others = tokenize([candidate, *references], tokenizer)
-    explanations = [chosen.explain(tokens, other) for other in others]
+    explanations = chosen.explain(tokens, others)
     if format_ == "json":
         print_json([_as_dict(each) for each in explanations])
         return
-    for text, each in zip(references, explanations, strict=True):
-        click.echo(f"candidate: {candidate}\nreference: {text}")
+    for each in explanations:
+        click.echo(f"candidate: {' '.join(tokens)}\nreference: {each.reference}")
         click.echo("  ".join(f"{name} {_shown(value)}" for name, value in each.facts.items()))
         if each.rows:
             print_table(each.header, [[_shown(cell) for cell in row] for row in each.rows])

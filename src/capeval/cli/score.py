@@ -15,7 +15,6 @@ from capeval.cli.common import (
     print_csv,
     print_json,
     print_table,
-    progress,
     references_option,
     refuse_two_stdin,
     resamples_option,
@@ -25,6 +24,7 @@ from capeval.cli.common import (
 )
 from capeval.evaluate import Result, evaluate
 from capeval.io.captions import join, read_candidates, read_references
+from capeval.progress import status
 
 Intervals = dict[str, tuple[float, float]]
 
@@ -74,14 +74,12 @@ def score_command(
     wanted = checked(metrics)
     if per_caption == "-":
         raise click.UsageError("--per-caption needs a file: standard output has the result")
-    with progress() as step:
+    with status() as step:
         step("reading files")
         joined = join(read_candidates(candidates), read_references(references), strict=strict)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
-        result = evaluate(
-            joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note
-        )
+        result = evaluate(joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note)
         if per_caption:
             from capeval.io.results import write_rows
 

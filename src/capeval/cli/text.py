@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import click
 
-from capeval.cli.common import note, options, progress, threads_option, tokenizer_option
+from capeval.cli.common import note, options, threads_option, tokenizer_option
 from capeval.io.files import read_bytes, source_name, utf8_without_bom
+from capeval.progress import status
+
+
+def read_lines(file: str) -> list[str]:
+    """The lines of a text file. Only \\n ends one: other line breaks of Unicode may stand inside a caption."""
+    lines = utf8_without_bom(read_bytes(file), source_name(file)).decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 @click.command("tokenize")
@@ -18,11 +27,7 @@ def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
     """
     from capeval.text.tokenize import tokenize
 
-    text = utf8_without_bom(read_bytes(file), source_name(file)).decode()
-    # Only \n ends a line: other line breaks of Unicode may stand inside a caption.
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
+    lines = read_lines(file)
     click.echo("".join(" ".join(tokens) + "\n" for tokens in tokenize(lines, tokenizer, threads)), nl=False)
 
 
@@ -49,7 +54,7 @@ def df_command(references: str, output: str, n: int, stem: bool, tokenizer: str,
     from capeval.io.dftable import write_table
     from capeval.metrics.cider import make_table
 
-    with progress() as step:
+    with status() as step:
         step("reading references")
         sets = list(read_references(references).values())
         step("counting n-grams")

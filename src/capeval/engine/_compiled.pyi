@@ -102,6 +102,7 @@ def meteor_stats(
     group_captions: Ints,
     threads: int,
 ) -> Array: ...
+def rank_stats(x: Ints, y: Ints, group: Ints, weights: Ints, threads: int) -> Array: ...
 def scene_stats(
     tuples: Ints,
     tuple_offsets: Longs,

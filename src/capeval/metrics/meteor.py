@@ -70,10 +70,14 @@ class Meteor(Metric):
     def from_totals(self, totals: Array, rows: int | Array) -> Array:
         return scores(totals, PARAMETERS)[..., None]
 
-    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
-        found = align_tokens(candidate, reference)
-        rows = [(" ".join(pair.candidate), " ".join(pair.reference), pair.module) for pair in found.pairs]
-        return Explanation(" ".join(reference), found.facts(), ("candidate", "reference", "module"), rows)
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+        explanations = []
+        for reference in references:
+            found = align_tokens(candidate, reference)
+            rows = [(" ".join(pair.candidate), " ".join(pair.reference), pair.module) for pair in found.pairs]
+            header = ("candidate", "reference", "module")
+            explanations.append(Explanation(" ".join(reference), found.facts(), header, rows))
+        return explanations
 
     def signature_extras(self) -> dict[str, str]:
         return {"paraphrases": table_digest(find_table())[:12]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -9,11 +10,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capeval.spice.scene import COLUMNS, meanings_of, sort_of
+from capeval.spice.scene import COLUMNS, explain, meanings_of, sort_of
 from capeval.spice.source import file_digest, tuples_from_file, tuples_from_parser
 from capeval.spice.tuples import SceneTuple
 from capeval.text.corpus import Corpus, Longs, Words
-from capeval.types import Array, Info, Ints, Metric
+from capeval.types import Array, Explanation, Info, Ints, Metric
 
 SORTS = ("", *COLUMNS[3:])
 
@@ -29,6 +30,7 @@ class Spice(Metric):
         names=("spice", *(f"spice_{kind}" for kind in COLUMNS)),
         summary="F1 of objects, attributes and relations, synonyms matched; spice_color and others by kind",
         citation="Anderson et al. 2016, SPICE: Semantic Propositional Image Caption Evaluation (ECCV)",
+        on_request=tuple(f"spice_{kind}" for kind in COLUMNS),
         # A tuple of the references may serve several of the candidate, so recall can pass 1, and F1 come near 2.
         bounds=(0.0, 2.0),
     )
@@ -54,15 +56,32 @@ class Spice(Metric):
         sums, counts = np.split(totals, 2, axis=-1)
         return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+        texts = [" ".join(tokens) for tokens in (candidate, *references)]
+        ours, *theirs = self._tuples(texts, threads=1)
+        found = explain(ours, [each for tuples in theirs for each in tuples])
+        rows = [
+            (fate, "(" + ", ".join(str(part) for part in each) + ")")
+            for fate, tuples in (("matched", found.matched), ("wrong", found.wrong), ("missing", found.missing))
+            for each in tuples
+        ]
+        facts = {"spice": found.f, "precision": found.precision, "recall": found.recall}
+        return [Explanation(" / ".join(texts[1:]), facts, ("", "tuple"), rows)]
+
     def signature_extras(self) -> dict[str, str]:
-        return {"tuples": file_digest(self.parses)[:12]} if self.parses else {}
+        if self.parses:
+            return {"tuples": file_digest(self.parses)[:12]}
+        from capeval.parse.pipeline import REVISION, official_parser
+
+        return {"grammar": official_parser().grammar.digest[:12], "parser": str(REVISION)}
+
+    def _tuples(self, captions: list[str], threads: int) -> list[list[SceneTuple]]:
+        if self.parses:
+            return tuples_from_file(self.parses, captions)
+        return tuples_from_parser(captions, threads)
 
     def _stats(self, corpus: Corpus) -> Array:
-        captions = tokenised(corpus.pieces)
-        if self.parses:
-            tuples = tuples_from_file(self.parses, captions)
-        else:
-            tuples = tuples_from_parser(captions, corpus.threads)
+        tuples = self._tuples(tokenised(corpus.pieces), corpus.threads)
         result: Array = corpus.engine.scene_stats(*number_tuples(tuples), *corpus.rows, threads=corpus.threads)
         return result
 

@@ -104,7 +104,10 @@ class Wmd(Metric):
             for i, j in np.argwhere(amounts).tolist()
         ]
 
-    def explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+        return [self._explain(candidate, reference) for reference in references]
+
+    def _explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
         moves = self.flow(candidate, reference)
         total = sum(move.amount * move.distance for move in moves)
         return Explanation(

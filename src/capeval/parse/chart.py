@@ -70,10 +70,12 @@ class _Parser:
         self.by_parent: dict[int, list[tuple[int, int, np.float32]]] = defaultdict(list)
         self.root_rules: list[tuple[int, np.float32]] = []
         for (parent, left, right), score in zip(binary.tolist(), binary_scores):
+            if left == end:
+                continue
             if right == end:  # only the whole caption stands before the end symbol, and only the root above both
                 if parent == root:
                     self.root_rules.append((left, score))
-            elif left != end:
+            else:
                 self.by_left[left].append((parent, right, score))
                 self.by_parent[parent].append((left, right, score))
         self.unary_by_parent: dict[int, list[tuple[int, np.float32]]] = defaultdict(list)

@@ -185,7 +185,7 @@ _HEAD_STEPS: dict[str, tuple[tuple[str, str], ...]] = {
     "WHNP": (("<", "NN NNS NNP"), (">", "WHNP NP CD JJS"), ("<", "WHPP WP WDT RB")),
     "WHPP": (("<", "WHNP NP"),),
     "NX": (("<", "NN NNS NNP NNPS"), (">", "NX NP JJ")),
-    "QP": (("<", "CD"), ("<", "NN NNS JJ RB DT"), (">", "$")),
+    "QP": (("<", "CD"), ("<", "NP NN NNS JJ RB DT"), (">", "$")),
     "NP-TMP": (("<", "NN NNS NNP"), (">", "NP CD"), ("<", "JJ")),
     "UCP": ((">", "NP VP ADJP PP S SBAR NN NNS JJ ADVP"),),
     "PRN": (("<", "S NP PP ADJP VP"),),
@@ -198,6 +198,8 @@ _VERBLESS_STEPS = ((">", "VP"), (">", "JJ NN NNS NNP"), (">", "RB IN"))
 _AUXILIARY_STEPS = ((">", "VP"),)
 _COPULA_STEPS = ((">", "VP"), (">", "ADJP NP"), (">", "PP UCP"))
 _NOUNS = frozenset(["NN", "NNS", "NNP", "NNPS"])
+_CLAUSES = frozenset(["S", "SBAR", "VP", "FRAG", "SINV"])
+_PRECONJUNCTIONS = frozenset(["DT:both", "DT:either", "DT:neither", "PDT:both", "PDT:either", "PDT:neither"])
 _NOMINAL = frozenset(["NP", "NX", "WHNP"])
 
 
@@ -221,22 +223,27 @@ def _attachment(label: str, kinds: tuple[str, ...], head: int, place: int, relat
     if kind == "PP:IN" and before == "PP" and place - 1 != head and label.startswith("VP"):
         # "with a hat on": the stray preposition is one more marker of the noun before it.
         return f"case@{place - 1}"
-    if kind.endswith(":mwe") and before.endswith(":mwe") and place - 1 != head:
+    two_words = kind.endswith(":mwe") and before.endswith(":mwe")
+    more_than = label == "QP" and (before, kind) == ("JJR", "IN")
+    if (two_words or more_than) and place - 1 != head:
         return f"mwe@{place - 1}"
     if before == "CC" and place > head + 1 and base(label) != "UCP":
         if kind in ("RB", "ADVP:RB") and place + 1 < len(kinds):
             return f"advmod@{place + 1}"
         if base(kind) != "ADVP":
             return "conj"
-    if kind in ("DT:both", "DT:either", "DT:neither") and "CC" in kinds[place:]:
+    if kind in _PRECONJUNCTIONS and "CC" in kinds[place:]:
         return "cc:preconj"
     if kind.endswith(":be") and kinds[head].startswith("VP:0") and kinds[head].endswith(("VBN", "/n")):
         # "are sitting and surrounded": one passive makes the whole passive.
         return "auxpass"
     relation = _relation(label, kinds, head, place, relations)
-    if relation == "conj" and not any(base(x) in ("CC", "CONJP") for x in kinds):
-        return "dep"
-    return relation
+    if any(base(x) in ("CC", "CONJP") for x in kinds):
+        return relation
+    if place > head and label.rstrip("^") == base(kind) == base(kinds[head]) == "S":
+        # Sentences side by side.
+        return "parataxis"
+    return "dep" if relation == "conj" else relation
 
 
 def _head_place(label: str, kinds: tuple[str, ...], labels: list[str]) -> int:
@@ -252,7 +259,7 @@ def _head_place(label: str, kinds: tuple[str, ...], labels: list[str]) -> int:
         return 1
     steps = _HEAD_STEPS.get(base(label).rstrip("!^"), ())
     place = _find(labels[:first_part], steps)
-    if place < 0:
+    if place < 0 and labels[0] not in _CLAUSES:
         place = _find(labels, steps)
     return max(place, 0)
 

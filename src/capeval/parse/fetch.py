@@ -64,12 +64,18 @@ def fetch_grammar(
     try:
         original = _fetch(remote)
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError) as error:
+        if remote.failure is not None:  # `zipfile` takes a file that cannot be read for one that is no archive
+            raise _failed(address, remote.failure) from None
         raise DataError(f"what the server sent is damaged: {error}", file=address) from None
     except _BROKEN as error:
-        raise DataError(f"the connection failed: {error}. Try again, or give another address", file=address) from error
+        raise _failed(address, error) from error
     if original is None:
         raise DataError(f"no {MEMBER} is in it; a models jar of CoreNLP 3.6.0 is needed", file=address)
     return store_grammar(original, address, allow_other=allow_other)
+
+
+def _failed(address: str, error: Exception) -> DataError:
+    return DataError(f"the connection failed: {error}. Try again, or give another address", file=address)
 
 
 def _fetch(remote: _Remote) -> bytes | None:
@@ -133,6 +139,7 @@ class _Remote:
         self.url, self.progress, self.pause = url, progress, pause
         self.size = 0
         self.received = 0
+        self.failure: Exception | None = None
 
     def has_ranges(self) -> bool:
         """Whether the server sends parts of the file; finds the file's size too."""
@@ -228,6 +235,7 @@ class _Pieces:
         self.response = None
         self.failures += 1
         if self.failures >= _TRIES:
+            self.remote.failure = error
             raise error
         time.sleep(self.remote.pause * 2 ** (self.failures - 1))
 

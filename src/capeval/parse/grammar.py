@@ -41,7 +41,7 @@ ROOT, END_TAG = "ROOT", ".$$."
 _HEADER = b"capeval-grammar 1 "
 _MAX_PACKED, _MAX_UNPACKED = 1 << 25, 1 << 28
 _MODELS_JAR = "stanford-corenlp-3.6.0-models.jar"
-_ANNOTATION = re.compile(r"[\^\-~_=|#]")
+_LABEL = re.compile(r"-[LR][RCS]B-|.[^\^\-~_=|#]*", re.DOTALL)
 _Floats = npt.NDArray[np.float32]
 
 
@@ -85,8 +85,8 @@ def label_of(state: str) -> str:
         return ""
     if state.startswith("NP-TMP"):  # times are the one function that the official trees keep
         return "NP-TMP"
-    cut = _ANNOTATION.search(state, 1)
-    return state[: cut.start()] if cut else state
+    found = _LABEL.match(state)
+    return found[0] if found else ""
 
 
 def grammar_path() -> Path:

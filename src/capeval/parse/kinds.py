@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_BE = "be is are was were been being am 's 're 'm m s"
 _VERBS = {
-    "be": _BE,
+    "be": "be is are was were been being am 's 're 'm m s",
     "have": "have has had having 've",
     "do": "do does did doing done",
     "get": "get gets got getting gotten",
     # Verbs whose complement is a predicate.
-    "seem": "seem seems seemed seeming appear appears appeared appearing become becomes became becoming "
-    "remain remains remained remaining resemble resembles resembled resembling stay stays stayed staying",
+    "seem": "seem seems seemed seeming appear appears appeared appearing remain remains remained remaining",
+    "become": "become becomes became becoming resemble resembles resembled resembling",
     # Verbs after which "to" opens a complement of the object, not a purpose.
     "tell": "tell tells told telling encourage encourages encouraged encouraging allow allows allowed allowing "
     "urge urges urged urging invite invites invited inviting advise advises advised advising permit permits permitted",
@@ -67,8 +66,8 @@ def token_kind(tag: str, word: str) -> str:
         return "RB:no" if word == "no" else "RB:not"
     if tag == "DT" and (word in _PRECONJUNCTIONS or word in ("no", "all", "each")):
         return f"DT:{word}"
-    if tag == "CC":
-        return f"CC:{word}" if word in _PRECONJUNCTIONS else tag
+    if tag in ("CC", "PDT"):
+        return f"{tag}:{word}" if word in _PRECONJUNCTIONS else tag
     return f"{tag}~{word}"
 
 
@@ -130,7 +129,7 @@ def _clause(label: str, kinds: tuple[str, ...]) -> str:
 
 
 def _subordinate_clause(label: str, kinds: tuple[str, ...]) -> str:
-    inner = next((k for k in reversed(kinds) if k[0] == "S"), "")
+    inner = _outer_layer(next((k for k in reversed(kinds) if k[0] == "S"), ""), "SBAR")
     if len(kinds) == 1:
         return f"SBAR:0/{inner}"
     opener = base(kinds[0])
@@ -154,7 +153,7 @@ def _prepositional_phrase(label: str, kinds: tuple[str, ...]) -> str:
     if kinds[-1] == "PP~TO":
         return f"{label}:{labels[0]}+TO"
     last = _plain(kinds[-1]) if labels[-1] in ("PP", "UCP") else labels[-1]
-    return f"{label}:{labels[0]}+{last}"
+    return f"{label}:{labels[0]}+{'PP+' if '+' in last else last}"
 
 
 def _noun_phrase(label: str, kinds: tuple[str, ...]) -> str:
@@ -184,7 +183,12 @@ def _adverb_phrase(label: str, kinds: tuple[str, ...]) -> str:
 
 
 def _mixed_coordination(label: str, kinds: tuple[str, ...]) -> str:
-    return f"{label}:{_plain(kinds[0])}"
+    return f"{label}:{_outer_layer(_plain(kinds[0]), 'UCP')}"
+
+
+def _outer_layer(kind: str, label: str) -> str:
+    """The kind, but of one with this label only the label: else kinds would grow with the depth of the tree."""
+    return label if kind.startswith(label) else kind
 
 
 _MAKERS = {
@@ -210,7 +214,7 @@ def visible(label: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
     shown = []
     for place, kind in enumerate(kinds):
         plain, _, mark = kind.partition("~")
-        if mark in _JOINABLE and _joined_here(kinds, place):
+        if mark in _JOINABLE and _joined_here(kinds, place) and (parent != "CONJP" or "~if" not in kinds[-1]):
             plain += ":mwe"
         elif plain == "NP" and (
             (mark == "time" and parent == "VP")
@@ -251,7 +255,7 @@ def _coarse(kind: str) -> str:
     for tag in ("VBZ", "VBP", "VBD", "MD"):
         if tag in kind:
             kind = kind.replace(tag, "VF")
-    if kind.startswith(("VF:seem", "VF:do", "VF:get", "VF:have", "VF:tell")):
+    if kind.startswith(("VF:seem", "VF:become", "VF:do", "VF:get", "VF:have", "VF:tell")):
         return "VF"
     if kind.startswith("PP:") and kind.split(":")[1].split("+")[0] in _NO_PREPOSITION:
         return "PP:other"

@@ -1,15 +1,17 @@
 """Lemmas as the official tool has them: a function of a word and its tag.
 
-Verbs and plural nouns change by their ending. The endings are learned: of those in the table that a word has, the
-longest says how much to cut and what to add; an irregular word is its own ending, marked "^".
+Verbs and plural nouns change by their ending. What an ending changes is learned, from whole words over endings with a
+piece of the stem to bare suffixes; the first of these that the table has says how much to cut and what to add.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 _OTHERS = {
     ("an", "DT"): "a",
@@ -71,21 +73,70 @@ def lemma(word: str, tag: str) -> str:
     return _by_ending(lower, group)
 
 
+class Endings(NamedTuple):
+    """`changes`: what keys of words (see `ending_keys`) say; `known`: base forms that were seen."""
+
+    changes: dict[str, str]
+    known: frozenset[str]
+
+
 @cache
-def _endings() -> dict[str, dict[str, str]]:
+def _endings(group: str) -> Endings:
     packed = files("capeval").joinpath("data", "parse", "lemmas.json.gz").read_bytes()
-    endings: dict[str, dict[str, str]] = json.loads(gzip.decompress(packed))
-    return endings
+    stored = json.loads(gzip.decompress(packed))[group]
+    return Endings(stored["changes"], frozenset(stored["known"].split(" ")))
 
 
 def _by_ending(word: str, group: str) -> str:
-    endings = _endings()[group]
-    marked = "^" + word
-    for start in range(len(marked) + 1):
-        change = endings.get(marked[start:])
+    endings = _endings(group)
+    for key in ending_keys(word):
+        change = endings.changes.get(key)
         if change is not None:
-            return apply_change(word, change)
+            found = apply_change(word, change)
+            if key.startswith("^") or found in endings.known:
+                return found
+            # A guess that is no word gives way to another base form that is one.
+            return next((other for other in _other_bases(word) if other in endings.known), found)
     return word
+
+
+def ending_keys(word: str) -> Iterator[str]:
+    """By what a word may be looked up, from the most telling to the least.
+
+    The word itself; its suffix with the last letters of the stem; with the last letter and where vowels ("V") and
+    consonants ("C") stand before it; the suffix alone. A doubled last letter is marked.
+    """
+    yield "^" + word
+    for suffix in ("men", "ing", "ied", "ies", "ed", "es", "s"):
+        if word.endswith(suffix) and len(word) > len(suffix) + 1:
+            stem = word[: -len(suffix)]
+            letters, shape = "^" + stem, "^^^" + "".join("V" if letter in "aeiou" else "C" for letter in stem)
+            doubled = "2" if stem[-1:] == stem[-2:-1] else ""
+            if len(letters) >= 4:
+                yield f"{suffix}|{letters[-4:]}"
+            yield f"{suffix}|{letters[-3:]}"
+            yield f"{suffix}|{shape[-4:-1]}{stem[-1]}{doubled}"
+            yield f"{suffix}|{shape[-3:-1]}{stem[-1]}{doubled}"
+            yield f"{suffix}|{shape[-3:]}{doubled}"
+            yield f"{suffix}|"
+            return
+    yield word[-1:]
+
+
+def _other_bases(word: str) -> Iterator[str]:
+    if word.endswith(("ies", "ied")):
+        yield word[:-3] + "y"
+        yield word[:-1]
+    elif word.endswith(("ing", "ed")):
+        stem = word[: -3 if word.endswith("g") else -2]
+        yield stem
+        yield stem + "e"
+        if stem[-1:] == stem[-2:-1]:
+            yield stem[:-1]
+    elif word.endswith("s"):
+        yield word[:-1]
+        if word.endswith("es"):
+            yield word[:-2]
 
 
 def apply_change(word: str, change: str) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from capeval import engine
 from capeval.parse.grammar import Grammar
 
-MAX_TOKENS = 100
+MAX_TOKENS = 120
 """Time grows with the cube of the length. A longer caption is parsed in pieces, which one flat node holds together."""
 _BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-", " ": "\u00a0", "\n": "\u00a0"})
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 
+from capeval import progress
 from capeval.parse.grammar import load_grammar
 from capeval.parse.graph import graph_of_tree
 from capeval.parse.parser import Parser
@@ -43,35 +43,18 @@ def tuples_of(captions: Sequence[str], threads: int = 1) -> list[list[SceneTuple
     wanted = [caption for caption in dict.fromkeys(captions) if caption.strip()]
     known = store.find(wanted)
     missing = [caption for caption in wanted if caption not in known]
-    with _progress(len(missing)) as advance:
+    # A few take no time worth a word.
+    telling = progress.bar(f"parsing {len(missing):,} captions", len(missing), "captions")
+    with telling if len(missing) >= BATCH else nullcontext(_say_nothing) as show:
         for begin in range(0, len(missing), BATCH):
             some = missing[begin : begin + BATCH]
             trees = trees_of(some, threads)
             new = {caption: tuples_of_graph(graph_of(tree)) for caption, tree in zip(some, trees, strict=True)}
             store.add(new)
             known |= new
-            advance(len(some))
+            show(begin + len(some))
     return [known.get(caption, []) for caption in captions]
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with captions a second on standard error, if somebody is looking and it takes a while."""
-    if total < BATCH or not sys.stderr.isatty():
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    speed = TextColumn("{task.fields[speed]}")
-    with Progress(
-        TextColumn("parsing"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn(), console=Console(stderr=True)
-    ) as bars:
-        task = bars.add_task("", total=total, speed="")
-
-        def advance(count: int) -> None:
-            bars.advance(task, count)
-            rate = bars.tasks[0].speed
-            bars.update(task, speed=f"{rate:.0f} captions/s" if rate else "")
-
-        yield advance
+def _say_nothing(done: int) -> None:
+    pass

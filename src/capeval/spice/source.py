@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from capeval.errors import DataError, Unavailable
+from capeval.errors import DataError
 from capeval.io.files import read_bytes, utf8_without_bom
 from capeval.spice.graph_types import graph_from_json
 from capeval.spice.tuples import SceneTuple, tuples_of_caption
@@ -42,15 +42,9 @@ def tuples_from_file(path: str, captions: list[str]) -> list[list[SceneTuple]]:
 
 def tuples_from_parser(captions: list[str], threads: int) -> list[list[SceneTuple]]:
     """The tuples of each tokenised caption by our own parser."""
-    try:
-        from capeval.parse import tuples_of  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        raise Unavailable(
-            "SPICE needs the grammar of its parser. Get it with `capeval data import spice-grammar` or `capeval data "
-            "fetch spice-grammar`, or bring parses: spice(parses=FILE)"
-        ) from None
-    result: list[list[SceneTuple]] = tuples_of(captions, threads)
-    return result
+    from capeval.parse import tuples_of
+
+    return tuples_of(captions, threads)
 
 
 def file_digest(path: str) -> str:

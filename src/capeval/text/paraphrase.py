@@ -14,12 +14,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib.util
-import sys
 import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -28,6 +26,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from capeval import progress
 from capeval.errors import DataError, MissingExtra
 from capeval.io.cache import built_once, cache_dir, remembered, sha256_of
 from capeval.types import Ints
@@ -148,7 +147,7 @@ def build_index(table: Path) -> Phrases:
     """Reads the table and makes the tree."""
     number: defaultdict[bytes, int] = defaultdict(count().__next__)
     sources, targets = array("i"), array("i")
-    with _telling(table) as advance:
+    with progress.bar("Building METEOR's paraphrase index (once)", table.stat().st_size) as advance:
         for left, right in _pairs(table, advance):
             sources.extend(map(number.__getitem__, left))
             targets.extend(map(number.__getitem__, right))
@@ -220,19 +219,3 @@ def _tree(rows: Ints, words: int) -> tuple[Ints, Ints, Ints]:
 def _starts(owners: npt.NDArray[np.integer[Any]], size: int) -> Ints:
     """Where the entries of each owner begin once they are sorted by owner."""
     return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=size))]).astype(np.int32)
-
-
-@contextmanager
-def _telling(table: Path) -> Iterator[Callable[[int], None]]:
-    """Says on stderr that the index is being built; gives a function to call with the bytes read so far."""
-    message = "Building METEOR's paraphrase index (once)"
-    if not sys.stderr.isatty():
-        print(f"{message} ...", file=sys.stderr, flush=True)
-        yield lambda place: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(message, total=table.stat().st_size)
-        yield lambda place: progress.update(task, completed=place)

@@ -370,7 +370,6 @@ public:
                 find_touched();
                 finish_cell(begin, end);
             }
-            note_ends(end);
         }
         float root_score = impossible;
         for (const Binary& rule : grammar_.root_rules) root_score = std::max(root_score, root_score_by(rule));
@@ -406,7 +405,7 @@ private:
         rights_.clear();
         cells_.assign(1, Cell{0, 0, 0});
         rows_.assign((cell_number(0, length_) + 1) * row_size_, impossible);
-        ends_.assign(1, no_bits(row_size_));
+        ends_.assign(static_cast<size_t>(length_) + 1, no_bits(row_size_));
         find_starts();
     }
 
@@ -417,17 +416,6 @@ private:
             for (size_t place = 0; place < row_size_; ++place) {
                 const Bits& tags = whole_.first_tags[at(grammar_.state_at[place])];
                 if (sentence_->is_flooded || have_common(tags, sentence_->tag_bits[word])) set_bit(starts_[word], place);
-            }
-        }
-    }
-
-    // What was found to end at a word, when all spans up to there are done.
-    void note_ends(int64_t end) {
-        Bits& found = ends_.emplace_back(no_bits(row_size_));
-        for (int64_t begin = 0; begin < end; ++begin) {
-            const float* scores = row(cell_number(begin, end));
-            for (size_t place = 0; place < row_size_; ++place) {
-                if (scores[place] != impossible) set_bit(found, place);
             }
         }
     }
@@ -514,7 +502,10 @@ private:
         for_touched([&](int32_t state) {
             const float score = std::exchange(best_[at(state)], impossible);
             *item++ = {state, score};
-            if (grammar_.place[at(state)] >= 0) scores[grammar_.place[at(state)]] = score;
+            if (const int32_t place = grammar_.place[at(state)]; place >= 0) {
+                scores[place] = score;
+                set_bit(ends_[static_cast<size_t>(end)], at(place));
+            }
             for (const Step& step : grammar_.by_left[state]) {
                 *left = {step.other, step.parent, step.score + score};
                 left += has_bit(starts, step.other);
@@ -601,7 +592,7 @@ private:
     Pile<Item> items_;  // of all cells, ascending by state within a cell
     Pile<LeftStep> lefts_;
     Pile<RightStep> rights_;
-    std::vector<Bits> starts_, ends_;  // per word: places of a row whose states can begin (end) there
+    std::vector<Bits> starts_, ends_;  // places of a row whose states can begin (were found to end) there
     std::vector<Cell> cells_;
     std::vector<float> rows_;
 

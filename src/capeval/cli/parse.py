@@ -1,0 +1,93 @@
+"""`capeval parse`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import click
+
+from capeval.cli.common import note, options, threads_option, tokenizer_option
+from capeval.cli.text import read_lines
+from capeval.progress import status
+from capeval.spice.tuples import SceneTuple
+
+
+@click.command("parse")
+@click.argument("file", metavar="FILE")
+@options(
+    click.option(
+        "--parser",
+        type=click.Choice(["official"]),
+        default="official",
+        show_default=True,
+        help="official: the grammar of SPICE's own parser (`capeval data import spice-grammar`).",
+    ),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["jsonl", "conllu"]),
+        default="jsonl",
+        show_default=True,
+        help="jsonl: what each caption speaks of; conllu: its words and their relations.",
+    ),
+    tokenizer_option,
+    threads_option,
+)
+def parse_command(file: str, parser: str, format_: str, tokenizer: str, threads: int) -> None:
+    """Print what the captions in FILE, one a line, speak of: objects, attributes and relations.
+
+    One line of JSON comes out for each caption: the tokenised `caption`, `objects`, `attributes` [object, attribute],
+    `relations` [subject, relation, object], and all of them as SPICE's `tuples`. `spice(parses=...)` reads it.
+    """
+    from capeval.text.tokenize import tokenize
+
+    note(f"parser: {parser}")
+    captions = [" ".join(tokens) for tokens in tokenize(read_lines(file), tokenizer, threads)]
+    with status() as step:
+        step("parsing")
+        lines = _conllu(captions, threads) if format_ == "conllu" else _json_lines(captions, threads)
+        text = "".join(lines)
+    click.echo(text, nl=False)
+
+
+def _json_lines(captions: Sequence[str], threads: int) -> Iterator[str]:
+    from capeval.parse import tuples_of
+
+    for caption, tuples in zip(captions, tuples_of(captions, threads), strict=True):
+        yield json.dumps({"caption": caption, **_by_kind(tuples)}, ensure_ascii=False) + "\n"
+
+
+def _by_kind(tuples: Sequence[SceneTuple]) -> dict[str, list[object]]:
+    objects = dict.fromkeys(each[0] for each in tuples if len(each) == 1)
+    attributes = dict.fromkeys(each for each in tuples if len(each) == 2)
+    relations = dict.fromkeys((each[0], each[2], each[1]) for each in tuples if len(each) == 3)
+    return {
+        "objects": list(objects),
+        "attributes": [list(each) for each in attributes],
+        "relations": [list(each) for each in relations],
+        "tuples": [list(each) for each in tuples],
+    }
+
+
+def _conllu(captions: Sequence[str], threads: int) -> Iterator[str]:
+    from capeval.parse import trees_of
+    from capeval.parse.dependencies import basic_dependencies
+    from capeval.parse.graph import graph_of_tree
+    from capeval.parse.tree import read_tree
+
+    for caption, text in zip(captions, trees_of(captions, threads), strict=True):
+        yield f"# text = {caption}\n"
+        if text:
+            tree = read_tree(text)
+            graph = graph_of_tree(tree)
+            heads = {dependent: (head, relation) for head, dependent, relation in basic_dependencies(tree)}
+            above: dict[str, list[str]] = {}
+            for edge in graph.edges:
+                above.setdefault(edge.dependent, []).append(f"{edge.head}:{edge.relation}")
+            for i, token in enumerate(graph.tokens, 1):
+                head, relation = heads.get(i, (0, "root"))
+                enhanced = "|".join(above.get(str(i), ["0:root"] if str(i) in graph.roots else [])) or "_"
+                row = [str(i), token.word, token.lemma, "_", token.tag, "_", str(head), relation, enhanced, "_"]
+                yield "\t".join(row) + "\n"
+        yield "\n"
