@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capeval.compat import Bleu, Cider, PTBTokenizer, Rouge, compute_score
+from capeval.compat import Bleu, Cider, Meteor, PTBTokenizer, Rouge, compute_score
 from capeval.errors import CapevalError, DataError
 
 GTS = {7: ["a dog runs", "the dog"], "x": ["a cat"], 3: ["two birds fly"]}
@@ -44,7 +44,7 @@ def test_shapes_are_those_of_the_official_scorers() -> None:
     score, per_image = Rouge().compute_score(GTS, RES)
     assert isinstance(score, float)
     assert isinstance(per_image, np.ndarray)
-    assert [scorer.method() for scorer in (Bleu(), Rouge(), Cider())] == ["Bleu", "Rouge", "CIDEr"]
+    assert [s.method() for s in (Bleu(), Meteor(), Rouge(), Cider())] == ["Bleu", "METEOR", "Rouge", "CIDEr"]
 
 
 def test_ids_come_in_the_order_of_gts() -> None:

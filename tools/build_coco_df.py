@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import zipfile
 from pathlib import Path
+
+from official_package import folder
 
 from capeval.io.dftable import DfTable, write_table
 from capeval.metrics.cider import make_table
@@ -24,17 +24,6 @@ MEMBER_SIZE = 31_887_262
 MEMBER_SHA256 = "14ebad0ef1a546782a6a77d533c413e8a46ae179d7476872da91edb03c67d38d"
 IMAGES = 40_504
 OUTPUT = Path(__file__).resolve().parents[1] / "src" / "capeval" / "data" / "df" / "coco-val2014.df"
-
-
-def find_jar() -> Path:
-    """The jar of the installed package, which is not imported."""
-    spec = importlib.util.find_spec("pycocoevalcap")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("pycocoevalcap is not installed: pip install pycocoevalcap==1.2, or give the path of the jar")
-    version = importlib.metadata.version("pycocoevalcap")
-    if version != "1.2":
-        raise SystemExit(f"pycocoevalcap {version} is installed, but the table is defined by 1.2")
-    return Path(spec.submodule_search_locations[0]) / "spice" / "spice-1.0.jar"
 
 
 def read_captions(jar: Path) -> dict[int, list[str]]:
@@ -60,7 +49,7 @@ def main() -> None:
     parser.add_argument("jar", type=Path, nargs="?", help="spice-1.0.jar; default: that of the installed package")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
-    table = count(read_captions(arguments.jar or find_jar()))
+    table = count(read_captions(arguments.jar or folder() / "spice" / "spice-1.0.jar"))
     if table.images != IMAGES:
         raise SystemExit(f"{table.images} images instead of {IMAGES}")
     write_table(arguments.output, table)

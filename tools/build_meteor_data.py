@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.metadata
-import importlib.util
 import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from official_package import folder
 
 SHA256 = {
     "function/english.words": "2ae0d5b8c29e2993a0f442b065b946d1a17fbfe8538e66bf5931c4a248cf4c3a",
@@ -28,17 +27,6 @@ SHA256 = {
 }
 OUTPUT = Path(__file__).resolve().parents[1] / "src" / "capeval" / "data" / "meteor"
 LICENSE_START = "WordNet Release 3.0"
-
-
-def find_jar() -> Path:
-    """The jar of the installed package, which is not imported."""
-    spec = importlib.util.find_spec("pycocoevalcap")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("pycocoevalcap is not installed: pip install pycocoevalcap==1.2, or give the path of the jar")
-    version = importlib.metadata.version("pycocoevalcap")
-    if version != "1.2":
-        raise SystemExit(f"pycocoevalcap {version} is installed, but METEOR's data is defined by 1.2")
-    return Path(spec.submodule_search_locations[0]) / "meteor" / "meteor-1.5.jar"
 
 
 def read_members(jar: Path) -> dict[str, list[str]]:
@@ -106,7 +94,7 @@ def main() -> None:
     parser.add_argument("jar", type=Path, nargs="?", help="meteor-1.5.jar; default: that of the installed package")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT, help="directory to write to")
     arguments = parser.parse_args()
-    members = read_members(arguments.jar or find_jar())
+    members = read_members(arguments.jar or folder() / "meteor" / "meteor-1.5.jar")
     arguments.output.mkdir(parents=True, exist_ok=True)
     write_lines(arguments.output / "function-words.txt", members["function/english.words"])
     write_lines(arguments.output / "nonbreaking-prefixes.txt", prefix_lines(members["nonbreaking/english.prefixes"]))
