@@ -1,6 +1,6 @@
 """Names and calls of `pycocoevalcap`, so that code written for it runs by changing its import lines.
 
-    from capeval.compat import Bleu, Cider, Meteor, PTBTokenizer, Rouge       # instead of pycocoevalcap.bleu.bleu and so on
+    from capeval.compat import Bleu, Cider, Meteor, PTBTokenizer, Rouge  # instead of pycocoevalcap.bleu.bleu ..
     gts, res = PTBTokenizer().tokenize(gts), PTBTokenizer().tokenize(res)
     score, scores = Cider().compute_score(gts, res)
 

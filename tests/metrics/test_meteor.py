@@ -21,7 +21,7 @@ from capeval import engine, meteor
 from capeval.errors import MissingExtra
 from capeval.evaluate import evaluate
 from capeval.metrics import meteor as metric
-from capeval.metrics.meteor import PARAMETERS, Meteor
+from capeval.metrics.meteor import PARAMETERS, Meteor, java_hashes
 from capeval.text.corpus import Corpus
 from capeval.text.paraphrase import Phrases, build_index, find_table, load_phrases
 from capeval.types import Dataset, Sample
@@ -102,7 +102,7 @@ def test_nothing_to_compare_scores_0(
 
 
 def test_words_of_equal_java_hash_are_the_same_word_to_meteor() -> None:
-    assert metric._java_hash("hello") == 99162322
+    assert java_hashes(["hello"]).tolist() == [99162322]
     assert metric._numbers(["aw", "c9", "dog"]).tolist() == [0, 0, 1]
 
 
@@ -299,3 +299,15 @@ def test_a_tree_that_points_outside_does_no_harm(tmp_path: Path, broken: str) ->
 def test_the_index_of_the_package_is_whole(whole_table: Path) -> None:
     phrases = load_phrases(whole_table)
     assert (len(phrases.words), len(phrases.last_word), len(phrases.paraphrases)) == (43_139, 3_333_237, 5_274_084)
+
+
+def test_hash_codes_are_javas() -> None:
+    # "Aa" and "BB" are the textbook pair of equal hash; the others were worked out by hand from the definition.
+    assert java_hashes(["", "a", "Aa", "BB", "hello", "\U0001f600"]).tolist() == [
+        0,
+        97,
+        2112,
+        2112,
+        99162322,
+        31 * 0xD83D + 0xDE00,
+    ]

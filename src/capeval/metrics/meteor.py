@@ -215,12 +215,18 @@ def normalized_words(pieces: Words) -> Words:
 def _numbers(texts: Iterable[str]) -> Ints:
     """A number for each text; METEOR compares Java's hash codes, so texts of equal hash get the same number."""
     number: dict[int, int] = {}
-    return np.array([number.setdefault(_java_hash(text), len(number)) for text in texts], np.int32)
+    hashes = java_hashes(list(texts)).tolist()
+    return np.array([number.setdefault(value, len(number)) for value in hashes], np.int32)
 
 
-def _java_hash(text: str) -> int:
-    units = text.encode("ascii") if text.isascii() else memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
-    value = 0
-    for unit in units:
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return value
+def java_hashes(texts: list[str]) -> npt.NDArray[np.uint32]:
+    """Java's String.hashCode of each text: 31 * (hash so far) + next UTF-16 unit, for all texts at once."""
+    spellings = [text.encode("utf-16-le", "surrogatepass") for text in texts]
+    units = np.frombuffer(b"".join(spellings), "<u2").astype(np.uint32)
+    lengths = np.array([len(spelling) // 2 for spelling in spellings], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    values = np.zeros(len(texts), np.uint32)
+    for place in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > place)
+        values[longer] = values[longer] * np.uint32(31) + units[starts[longer] + place]
+    return values
