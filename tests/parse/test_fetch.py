@@ -40,6 +40,8 @@ def site() -> Iterator[Site]:
         def do_GET(self) -> None:
             asked = self.headers.get("Range", "")
             behaviour.requests.append(asked)
+            # Taken before the answer begins: the client may ask again as soon as it has seen the headers.
+            limit = behaviour.breaks.pop(0) if behaviour.breaks else None
             part = re.fullmatch(r"bytes=(\d+)-(\d*)", asked) if behaviour.has_ranges else None
             size = len(behaviour.content)
             begin, end = (int(part[1]), min(size, int(part[2] or size) + 1)) if part else (0, size)
@@ -48,9 +50,7 @@ def site() -> Iterator[Site]:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
             self.send_header("Content-Length", str(end - begin))
             self.end_headers()
-            body = behaviour.content[begin:end]
-            if behaviour.breaks:
-                body = body[: behaviour.breaks.pop(0)]
+            body = behaviour.content[begin:end][:limit]
             try:
                 self.wfile.write(body)
                 behaviour.sent += len(body)
