@@ -38,15 +38,35 @@ class Selection:
 def metric_classes() -> dict[str, type[Metric]]:
     """All metrics by name."""
     found: dict[str, type[Metric]] = {}
-    for module in pkgutil.iter_modules(metrics.__path__):
-        for value in vars(import_module(f"{metrics.__name__}.{module.name}")).values():
-            if _is_metric(value) and found.setdefault(value.info.name, value) is not value:
-                raise CapevalError(f"two metrics are called {value.info.name!r}")
+    for module in _module_names():
+        for metric in _metrics_in(module):
+            if found.setdefault(metric.info.name, metric) is not metric:
+                raise CapevalError(f"two metrics are called {metric.info.name!r}")
     return found
+
+
+@cache
+def _module_names() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(metrics.__path__)]
+
+
+def _metrics_in(module: str) -> list[type[Metric]]:
+    return [value for value in vars(import_module(f"{metrics.__name__}.{module}")).values() if _is_metric(value)]
 
 
 def _is_metric(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Metric) and "info" in vars(value)
+
+
+def _owner(name: str) -> type[Metric] | None:
+    """The metric of that name, or that gives a score of that name."""
+    # `cider_d` is most likely in `cider.py`; then no other metric is loaded.
+    for module in _module_names():
+        if name.startswith(module):
+            for metric in _metrics_in(module):
+                if name in (metric.info.name, *metric.info.names):
+                    return metric
+    return metric_classes().get(name) or _scores().get(name)
 
 
 @cache
@@ -66,7 +86,7 @@ def parse(expression: str) -> Selection:
     if not match:
         raise ExpressionError(f"cannot read the metric expression {expression!r}; write it like cider_d(df=corpus)")
     name = match["name"]
-    metric = metric_classes().get(name) or _scores().get(name)
+    metric = _owner(name)
     if metric is None:
         raise UnknownName("metric", name, {*metric_classes(), *_scores()})
     parameters = _parameters(metric, match["parameters"] or "", expression)

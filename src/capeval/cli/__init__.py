@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "explain",
     "parse": "parse",
     "data": "data",
+    "bench": "bench",
 }
 
 HELP = """Tell how good image captions are.

@@ -1,0 +1,115 @@
+"""How often a metric prefers the caption that people prefer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from capeval.bench.agreement import Estimate, Scores, bootstrap_p, holm_matrix
+from capeval.bench.correlation import draws, numbered
+from capeval.bench.types import Flags, Pairs
+from capeval.errors import DataError
+from capeval.significance import interval
+from capeval.types import Array, Dataset, Ints
+
+TIES = {"half": 0.5, "wrong": 0.0, "right": 1.0}
+"""What a pair counts whose captions a metric finds equally good."""
+
+Score = Callable[[Dataset], Scores]
+"""Scores the captions of a dataset with some metrics."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of one metric, in percent."""
+
+    metric: str
+    rows: int
+    left_out: int
+    ties: float
+    """Pairs that the metric finds equal, mean over the draws."""
+    estimates: Mapping[str, Estimate]
+    """By category in lower case, and `mean`: the mean of the categories."""
+    spread: Mapping[str, float]
+    """The standard deviation over the draws of references."""
+
+
+def right(pairs: Pairs, scores: Array, ties: str = "half") -> Array:
+    """For each pair 1 if the metric prefers what people prefer, else 0; NaN where it lacks a score."""
+    gap = scores[0::2] - scores[1::2]
+    is_right = np.where(gap == 0, TIES[ties], (gap > 0) == pairs.first_wins)
+    return np.where(np.isfinite(gap), is_right, np.nan)
+
+
+def draw_scores(pairs: Pairs, score: Score, count: int | None, repeats: int, seed: int) -> dict[str, Array]:
+    """By metric, the scores of both captions of each pair with each draw of references, [draws, 2 * pairs]."""
+    if count is None or all(count >= len(references) for references in pairs.references):
+        repeats = 1  # there is nothing to draw
+    drawn = [score(pairs.dataset(count, seed + repeat)) for repeat in range(repeats)]
+    return {name: np.stack([each[name] for each in drawn]) for name in drawn[0]}
+
+
+def image_draws(pairs: Pairs, resamples: int, seed: int) -> Ints:
+    """How often each image is drawn in each resample."""
+    return draws(int(numbered(pairs.images).max()) + 1, resamples, seed)
+
+
+def accuracies(pairs: Pairs, scores: Mapping[str, Array], weights: Ints, ties: str = "half") -> list[Accuracy]:
+    """From scores [draws, 2 * pairs] by metric; intervals are from the `weights` of `image_draws`."""
+    return [_accuracy(pairs, name, values, ties, weights) for name, values in scores.items()]
+
+
+def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Ints) -> Accuracy:
+    outcome = np.stack([right(pairs, each, ties) for each in scores])
+    known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
+    if not known.any():
+        raise DataError(f"{name} has scored no pair")
+    estimates, spread = {}, {}
+    per_draw, drawn = _by_category(pairs, outcome, known, weights)
+    for key, values in per_draw.items():
+        low, high = interval(drawn[key])
+        estimates[key] = Estimate(float(values.mean()), float(low), float(high))
+        spread[key] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    equal = float((scores[:, 0::2] == scores[:, 1::2])[:, known].sum(axis=1).mean())
+    return Accuracy(name, int(known.sum()), int((~known).sum()), equal, estimates, spread)
+
+
+def _by_category(
+    pairs: Pairs, outcome: Array, known: Flags, weights: Ints
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Percent right in each category and their mean: for each draw of references, and for each resample of images."""
+    group, categories = numbered(pairs.images), np.array(pairs.categories)
+    per_draw, resampled = {}, {}
+    for category in sorted(set(pairs.categories)):
+        mine = (categories == category) & known
+        per_draw[category.lower()] = 100 * outcome[:, mine].mean(axis=1)
+        hits = np.bincount(group[mine], outcome[:, mine].mean(axis=0), minlength=weights.shape[1])
+        count = np.bincount(group[mine], minlength=weights.shape[1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            resampled[category.lower()] = 100 * (weights @ hits) / (weights @ count)
+    for values in (per_draw, resampled):
+        values["mean"] = np.mean(list(values.values()), axis=0)
+    return per_draw, resampled
+
+
+def pairwise_p(pairs: Pairs, scores: Mapping[str, Array], weights: Ints, ties: str = "half") -> Array:
+    """P-value of equal mean accuracy for each two metrics, by paired bootstrap over images, corrected by Holm."""
+    outcomes = [np.stack([right(pairs, each, ties) for each in values]) for values in scores.values()]
+    common = np.logical_and.reduce([np.isfinite(outcome).all(axis=0) for outcome in outcomes])
+    drawn = [_by_category(pairs, outcome, common, weights)[1]["mean"] for outcome in outcomes]
+    return holm_matrix(len(drawn), [bootstrap_p(a - b) for a, b in combinations(drawn, 2)])
+
+
+def against_references(
+    pairs: Pairs, score: Score, counts: Sequence[int], *, repeats: int = 5, ties: str = "half", seed: int = 0
+) -> dict[str, list[float]]:
+    """By metric, the mean accuracy in percent with each number of references."""
+    curves: dict[str, list[float]] = {}
+    for count in counts:
+        scores = draw_scores(pairs, score, count, repeats, seed)
+        for each in accuracies(pairs, scores, image_draws(pairs, 1, seed), ties):
+            curves.setdefault(each.metric, []).append(each.estimates["mean"].value)
+    return curves

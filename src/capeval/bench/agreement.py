@@ -1,0 +1,199 @@
+"""How well scores agree with people: correlations with intervals, and tests of one metric against another.
+
+Intervals and p-values resample images, with the same draws for all metrics: captions of one image go together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from capeval.bench.correlation import correlations, draws, numbered, resampled
+from capeval.bench.probability import student_p
+from capeval.bench.types import Ratings, Systems
+from capeval.errors import DataError
+from capeval.significance import interval
+from capeval.types import Array, Ints
+
+Scores = Mapping[str, Array]
+"""By metric, one score for each row; NaN where a metric has none."""
+
+
+class Estimate(NamedTuple):
+    """A number with its 95 % interval and, for a correlation, the textbook p-value of there being none."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+
+
+@dataclass(frozen=True)
+class Agreement:
+    metric: str
+    rows: int
+    left_out: int
+    """Rows that the metric gave no score."""
+    estimates: Mapping[str, Estimate]
+    with_mean: Mapping[str, float]
+    """The same statistics with the mean judgement of each caption, where it has several."""
+    drawn: Mapping[str, Array]
+    """Each statistic in each resample."""
+
+
+class Judged(NamedTuple):
+    """One row for each judgement."""
+
+    score: Array
+    human: Array
+    group: Ints
+
+
+def judged_rows(ratings: Ratings, scores: Array) -> Judged:
+    """Each judgement beside the score of its caption, where there are both."""
+    captions, judges = np.nonzero(np.isfinite(ratings.human) & np.isfinite(scores)[:, None])
+    group = numbered(ratings.dataset.images)
+    return Judged(scores[captions], ratings.human[captions, judges], group[captions])
+
+
+def image_draws(ratings: Ratings, resamples: int, seed: int) -> Ints:
+    """How often each image is drawn in each resample."""
+    return draws(int(numbered(ratings.dataset.images).max()) + 1, resamples, seed)
+
+
+def agree(ratings: Ratings, scores: Scores, weights: Ints, threads: int = 1) -> list[Agreement]:
+    """The agreement of each metric with people, on the rows that it has scored; `weights` are from `image_draws`."""
+    return [_agreement(ratings, name, values, weights, threads) for name, values in scores.items()]
+
+
+def _agreement(ratings: Ratings, name: str, scores: Array, weights: Ints, threads: int) -> Agreement:
+    rows = judged_rows(ratings, scores)
+    if len(rows.score) < 2:
+        raise DataError(f"{name} has scored {len(rows.score)} rows; two or more are needed")
+    found = correlations(rows.score, rows.human)
+    drawn = resampled(rows.score, rows.human, rows.group, weights, threads)
+    estimates = {}
+    for statistic, each in found.items():
+        low, high = _interval(drawn[statistic])
+        estimates[statistic] = Estimate(each.value, low, high, each.p)
+    with_mean: dict[str, float] = {}
+    if ratings.human.shape[1] > 1:
+        has_both = np.isfinite(scores) & np.isfinite(ratings.human).any(axis=1)
+        means = np.nanmean(ratings.human[has_both], axis=1)
+        with_mean = {key: each.value for key, each in correlations(scores[has_both], means).items()}
+    total = int(np.isfinite(ratings.human).sum())
+    return Agreement(name, len(rows.score), total - len(rows.score), estimates, with_mean, drawn)
+
+
+def _interval(drawn: Array) -> tuple[float, float]:
+    if not np.isfinite(drawn).any():
+        return math.nan, math.nan
+    low, high = interval(drawn)
+    return float(low), float(high)
+
+
+def pairwise_p(found: Sequence[Agreement], statistic: str) -> Array:
+    """P-value of no difference for each two metrics, by paired bootstrap over images, corrected by Holm's method.
+
+    It is fair only to metrics that were measured on the same rows; `on_common_rows` sees to that.
+    """
+    drawn = [each.drawn[statistic] for each in found]
+    return holm_matrix(len(drawn), [bootstrap_p(a - b) for a, b in combinations(drawn, 2)])
+
+
+def on_common_rows(scores: Scores) -> Scores:
+    """The scores, only where every metric has one."""
+    common = np.logical_and.reduce([np.isfinite(values) for values in scores.values()])
+    return {name: np.where(common, values, np.nan) for name, values in scores.items()}
+
+
+def bootstrap_p(gaps: Array) -> float:
+    """Twice the smaller share of resamples on either side of no difference; never 0.
+
+    1 where there is no difference to tell, since a metric gives every caption the same score.
+    """
+    gaps = gaps[np.isfinite(gaps)]
+    if not len(gaps):
+        return 1.0
+    fewer = min(int((gaps <= 0).sum()), int((gaps >= 0).sum()))
+    return min(1.0, 2 * (fewer + 1) / (len(gaps) + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: the smallest of m times m, the next times m - 1, and never below one before it."""
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for done, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[place]))
+        corrected[place] = largest
+    return corrected
+
+
+def holm_matrix(size: int, p_values: Sequence[float]) -> Array:
+    """The corrected p-values of all pairs, in the order of `itertools.combinations`; 1 on the diagonal."""
+    matrix = np.ones((size, size))
+    for (i, j), p in zip(combinations(range(size), 2), holm(p_values)):
+        matrix[i, j] = matrix[j, i] = p
+    return matrix
+
+
+def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
+    """Williams' test of r12 against r13, two correlations with the same variable 1: t, and its two-sided p-value."""
+    if n < 4:
+        raise ValueError("Williams' test needs four rows or more")
+    k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    spread = 2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3
+    if math.isnan(spread):
+        return math.nan, math.nan
+    if spread <= 0:  # the two are the same
+        return 0.0, 1.0
+    t = (r12 - r13) * math.sqrt((n - 1) * (1 + r23) / spread)
+    return t, student_p(t, n - 3)
+
+
+def williams_p(ratings: Ratings, scores: Scores) -> Array:
+    """Two-sided p-values of Williams' test with Pearson's correlations, for each two metrics; 1 on the diagonal."""
+    rows = [judged_rows(ratings, values) for values in on_common_rows(scores).values()]
+    with np.errstate(invalid="ignore", divide="ignore"):  # a metric may give every caption the same score
+        r = np.corrcoef([rows[0].human, *(each.score for each in rows)])
+    matrix = np.ones((len(rows), len(rows)))
+    for i, j in combinations(range(len(rows)), 2):
+        matrix[i, j] = matrix[j, i] = williams(r[0, i + 1], r[0, j + 1], r[i + 1, j + 1], len(rows[0].human))[1]
+    return matrix
+
+
+def between_metrics(scores: Scores, statistic: str = "spearman") -> Array:
+    """The correlation of each two metrics, on the rows that both have scored."""
+    columns = list(scores.values())
+    matrix = np.ones((len(columns), len(columns)))
+    for i, j in combinations(range(len(columns)), 2):
+        both = np.isfinite(columns[i]) & np.isfinite(columns[j])
+        matrix[i, j] = matrix[j, i] = correlations(columns[i][both], columns[j][both])[statistic].value
+    return matrix
+
+
+def agree_systems(
+    systems: Systems, scores: Scores, resamples: int = 1000, seed: int = 0, threads: int = 1
+) -> dict[str, dict[str, Agreement]]:
+    """By metric and human measure, the correlation over systems; intervals resample systems."""
+    found: dict[str, dict[str, Agreement]] = {}
+    for name, values in scores.items():
+        known = np.isfinite(values)
+        if known.sum() < 3:
+            raise DataError(f"{name} has scores for {known.sum()} systems; three or more are needed")
+        group = np.arange(known.sum(), dtype=np.int32)
+        weights = draws(len(group), resamples, seed)
+        found[name] = {}
+        for measure, human in systems.human.items():
+            x, y = values[known], human[known]
+            drawn = resampled(x, y, group, weights, threads)
+            estimates = {
+                key: Estimate(each.value, *_interval(drawn[key]), each.p) for key, each in correlations(x, y).items()
+            }
+            found[name][measure] = Agreement(name, len(x), len(values) - len(x), estimates, {}, drawn)
+    return found

@@ -1,0 +1,71 @@
+"""Composite: captions by people and two systems for Flickr8k, Flickr30k and COCO images, graded from 1 to 5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capeval.bench.files import read_json
+from capeval.bench.types import Benchmark, Ratings, Source, picture_in
+from capeval.errors import DataError
+from capeval.text.tokenize import tokenize
+from capeval.types import Dataset
+
+_JUDGEMENTS = Source("composite/composite.json", "eef9b790b83f92b16ea41b34adf30f65b581f2e7b5122f01468d3015577a88fe")
+_REFERENCES = Source("composite/references.json", "459e61317e9baa01181446356fb6c5d34b55d7e74eaf9e9dcfe59458533baf64")
+_FIELDS = ("source", "row", "image", "caption", "rating")
+_FOLDERS = {"8k": "flickr8k", "30k": "composite_flickr30k", "coco": "composite_coco"}
+
+
+def _load(root: Path, variant: str) -> Ratings:
+    rows: list[dict[str, Any]] = read_json(root / _JUDGEMENTS.path, list, _FIELDS)
+    known: dict[str, list[str]] = read_json(root / _REFERENCES.path, dict)
+    images = [f"{row['source']}/{row['image']}" for row in rows]
+    missing = [image for image in images if image not in known]
+    if missing:
+        raise DataError("images without references.", file=str(root / _REFERENCES.path), ids=missing)
+    sets = [tuple(known[image]) for image in images]
+    candidates = [str(row["caption"]) for row in rows]
+    if variant == "strict":
+        sets = _without_own(candidates, sets)
+    ids = [f"{row['source']}/{row['row']}" for row in rows]
+    dataset = Dataset(ids, images, candidates, sets, np.arange(len(rows), dtype=np.int32))
+    return Ratings(dataset, np.array([[float(row["rating"])] for row in rows]))
+
+
+def _without_own(candidates: list[str], sets: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Takes the candidate out of its references: many are one of them, and every metric would give it full marks.
+
+    Words are compared, not letters: the candidates were published in lower case with spaces round punctuation.
+    """
+    texts = list(dict.fromkeys([*candidates, *(text for references in sets for text in references)]))
+    words = {text: tuple(tokens) for text, tokens in zip(texts, tokenize(texts))}
+    return [
+        tuple(text for text in references if words[text] != words[candidate])
+        for candidate, references in zip(candidates, sets)
+    ]
+
+
+def _picture(root: Path, image: str) -> Path | None:
+    source, name = image.split("/")
+    # The Flickr30k pictures go without the leading zeros of their ids.
+    return picture_in(_FOLDERS[source])(root, name.lstrip("0") if source == "30k" else name)
+
+
+COMPOSITE = Benchmark(
+    name="composite",
+    summary="11,985 captions of 3,995 images from Flickr8k, Flickr30k and COCO, graded from 1 to 5",
+    citation="Aditya, Yang, Baral, Fermuller, Aloimonos 2015: From Images to Sentences through Scene Description "
+    "Graphs using Commonsense Reasoning and Knowledge. arXiv:1511.03292",
+    licence="for research; no licence is stated",
+    published="https://imagesdg.wordpress.com/image-to-scene-description-graph/",
+    sources=(_JUDGEMENTS, _REFERENCES),
+    holds=("images:flickr8k", "images:flickr30k", "images:coco-val2014", "judgements:composite"),
+    load=_load,
+    variants=("strict", "kept"),
+    default_variants=("strict", "kept"),
+    variant_key="references",
+    pictures=_picture,
+)

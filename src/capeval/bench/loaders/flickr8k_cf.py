@@ -1,0 +1,40 @@
+"""Flickr8k-CF: at least three people on CrowdFlower said whether a caption fits an image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from capeval.bench.loaders import flickr8k
+from capeval.bench.types import Benchmark, Ratings, Source, picture_in
+
+_JUDGEMENTS = Source(
+    "flickr8k/CrowdFlowerAnnotations.txt", "9ce4a12d14634554983be996319452efd74f10a4e666088dc9f8dff83977e462"
+)
+
+
+def _load(root: Path, variant: str) -> Ratings:
+    path = root / _JUDGEMENTS.path
+    judged = flickr8k.rows_of(path, 5)
+    counts = np.array(flickr8k.numbers(path, [row[3:] for row in judged])).reshape(-1, 2)
+    dataset, kept = flickr8k.candidates(root, judged, path, with_own=variant == "kept")
+    # From the counts of yes and no, since the published share is rounded.
+    share = counts[:, :1] / counts.sum(axis=1, keepdims=True)
+    return Ratings(dataset, share[kept], main="kendall_b")
+
+
+FLICKR8K_CF = Benchmark(
+    name="flickr8k-cf",
+    summary="47,109 captions of 1,000 Flickr8k test images, with the share of people who say that the caption fits",
+    citation=flickr8k.CITATION,
+    licence=flickr8k.LICENCE,
+    published=flickr8k.PUBLISHED,
+    sources=(flickr8k.CAPTIONS, _JUDGEMENTS),
+    holds=("images:flickr8k-test", "judgements:flickr8k-cf"),
+    load=_load,
+    variants=("left out", "kept"),
+    default_variants=("left out",),
+    variant_key="own_captions",
+    pictures=picture_in("flickr8k"),
+)

@@ -1,0 +1,203 @@
+"""`capeval bench`: how well metrics agree with people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from capeval.cli.common import (
+    checked,
+    metrics_option,
+    note,
+    options,
+    print_json,
+    print_table,
+    resamples_option,
+    seed_option,
+    threads_option,
+)
+from capeval.progress import status
+
+data_option = click.option(
+    "--data", metavar="ROOT", help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared/data."
+)
+format_option = click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="How results are printed.",
+)  # fmt: skip
+variant_option = click.option(
+    "--variant", "variants", multiple=True, metavar="NAME",
+    help="Run it this way, such as `kept` for composite or `labels` for pascal-50s; repeat it for several.",
+)  # fmt: skip
+
+
+@click.group("bench")
+def bench_command() -> None:
+    """Measure how well metrics agree with people.
+
+    \b
+    capeval bench list
+    capeval bench run flickr8k-expert -m cider_d -m bleu_4
+    capeval bench run pascal-50s -m rouge_l --scores clipscore.csv --format json
+    """
+
+
+@bench_command.command("list")
+@options(data_option, format_option)
+def list_command(data: str | None, format_: str) -> None:
+    """List the benchmarks, where their files come from, and whether they are there."""
+    from capeval.bench.registry import benchmarks, data_root
+
+    root = data_root(data)
+    found = []
+    for each in benchmarks().values():
+        needed = [source for variant in each.default_variants for source in each.needed(variant)]
+        missing = [source.path for source in dict.fromkeys(needed) if not (root / source.path).is_file()]
+        found.append((each, missing))
+    if format_ == "json":
+        print_json(
+            [
+                {
+                    "benchmark": each.name,
+                    "summary": each.summary,
+                    "variants": [variant for variant in each.variants if variant],
+                    "files": {source.path: source.sha256 for source in each.sources},
+                    "missing": missing,
+                    "holds": each.holds,
+                    "citation": each.citation,
+                    "licence": each.licence,
+                    "published": each.published,
+                }
+                for each, missing in found
+            ]
+        )
+        return
+    header = ["benchmark", "what", "data", "citation", "licence"]
+    rows = [
+        [each.name, each.summary, "missing" if missing else "there", each.citation, each.licence]
+        for each, missing in found
+    ]
+    print_table(header, rows)
+
+
+@bench_command.command("rows")
+@click.argument("name", metavar="NAME")
+@options(data_option, variant_option)
+def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None:
+    """Print the captions of a benchmark as JSONL, to be scored elsewhere and come back with --scores.
+
+    Pairs come with all references of their image; a run draws some of them.
+    """
+    from capeval.bench import Ratings, Systems, load
+    from capeval.errors import CapevalError
+
+    form = load(name, data, variants[0] if variants else None, note)
+    if isinstance(form, Systems):
+        raise CapevalError(f"{name} has no captions, only systems: {', '.join(form.names)}")
+    for row in form.dataset if isinstance(form, Ratings) else form.dataset():
+        fields = {"id": row.id, "image": row.image, "candidate": row.candidate, "references": row.references}
+        click.echo(json.dumps(fields, ensure_ascii=False))
+
+
+@bench_command.command("run")
+@click.argument("name", metavar="NAME")
+@options(
+    metrics_option,
+    click.option("--scores", "files", multiple=True, metavar="FILE",
+                 help="Scores made elsewhere, by id: CSV, TSV or JSONL. `capeval bench rows NAME` shows the ids."),
+    data_option,
+    click.option("--images", metavar="ROOT", help="Folder of the pictures, for metrics that look at them."),
+    variant_option,
+    format_option,
+    click.option("--draws", type=click.IntRange(min=1), default=5, show_default=True,
+                 help="Pairs: how often references are drawn."),
+    click.option("--references", type=click.IntRange(min=1),
+                 help="Pairs: how many are drawn, if not the usual number."),
+    click.option("--ties", type=click.Choice(["half", "wrong", "right"]), default="half", show_default=True,
+                 help="Pairs: what a pair counts whose captions score the same."),
+    click.option("--counts", metavar="N,N,...", help="Pairs: accuracy with each of these numbers of references."),
+    click.option("--combine", type=click.IntRange(min=0), default=0, metavar="N",
+                 help="Ratings: try all combinations of up to N metrics."),
+    threads_option,
+    resamples_option,
+    seed_option,
+)  # fmt: skip
+def run_command(
+    name: str,
+    metrics: tuple[str, ...],
+    files: tuple[str, ...],
+    data: str | None,
+    images: str | None,
+    variants: tuple[str, ...],
+    format_: str,
+    draws: int,
+    references: int | None,
+    ties: str,
+    counts: str | None,
+    combine: int,
+    threads: int,
+    resamples: int,
+    seed: int,
+) -> None:
+    """Run the benchmark NAME with some metrics, or with every one that is installed.
+
+    Intervals (95 %) and p-values resample images. Every number of the JSON has its interval; p-values between metrics
+    are in `comparisons`.
+    """
+    from capeval.bench import Settings, run
+
+    wanted = checked(metrics)
+    settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts), threads)
+    with status() as step:
+        found = run(
+            name, wanted, scores=files, data=data, images=images, variants=variants, settings=settings,
+            progress=step, note=note,
+        ).to_dict()  # fmt: skip
+    if format_ == "json":
+        print_json(found)
+        return
+    note(f"{found['benchmark']}: {found['rows']:,} rows")
+    _print_metrics(found)
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        numbers = (0,)
+    if any(number < 1 for number in numbers):
+        raise click.BadParameter("whole numbers with commas between them are needed", param_hint="--counts")
+    return numbers
+
+
+def _print_metrics(found: dict[str, Any]) -> None:
+    """One line for each metric; of an estimate the value with its interval, of systems those of M1 and M2."""
+    rows = [_flat(row) for row in found["metrics"]]
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[row.get(key, "") for key in header] for row in rows]
+    print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in ("metric", "seen")])
+
+
+def _flat(row: dict[str, Any]) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    for key, value in row.items():
+        if key in ("m1", "m2"):
+            cells |= {f"{key} {name}": _shown(value[name]) for name in ("pearson", "spearman", "kendall_b")}
+        elif isinstance(value, dict) and "value" in value:
+            cells[key] = _shown(value)
+        elif isinstance(value, list):
+            cells[key] = ", ".join(value)
+        elif not isinstance(value, dict):
+            cells[key] = f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+    return cells
+
+
+def _shown(estimate: dict[str, Any]) -> str:
+    if estimate["value"] is None:
+        return "-"
+    # Percentages have two digits, correlations four.
+    digits = 2 if "spread" in estimate else 4
+    low, high = (f"{each:.{digits}f}" if each is not None else "-" for each in (estimate["low"], estimate["high"]))
+    return f"{estimate['value']:.{digits}f} [{low}, {high}]"

@@ -1,0 +1,442 @@
+"""Loaders on tiny files in the published layouts, and the command line."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from capeval.bench import Pairs, Ratings, Settings, Systems, benchmarks, load, run
+from capeval.bench.matfile import read_mat
+from capeval.bench.scorefile import read_scores
+from capeval.cli import cli
+from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.types import Array, Dataset
+
+QUICK = Settings(resamples=20, threads=1)
+
+
+def write(root: Path, name: str, content: str | bytes | Any) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(content, str | bytes):
+        content = json.dumps(content)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+# MATLAB files, written as "MAT-File Format" says.
+
+
+def element(kind: int, body: bytes) -> bytes:
+    if 0 < len(body) <= 4:  # the short form
+        return struct.pack("<HH", kind, len(body)) + body.ljust(4, b"\0")
+    return struct.pack("<II", kind, len(body)) + body + b"\0" * (-len(body) % 8)
+
+
+def matrix(value: Any, name: str = "") -> bytes:
+    if isinstance(value, str):
+        sort, shape, parts = 4, (1, len(value)), [element(4, value.encode("utf-16-le"))]
+    elif isinstance(value, list):
+        sort, shape, parts = 1, (1, len(value)), [matrix(each) for each in value]
+    elif isinstance(value, dict):
+        return structs([value], name)
+    else:
+        sort, shape = 6, value.shape
+        parts = [element(9, value.astype("<f8").tobytes(order="F"))]
+    return packed(sort, shape, name, parts)
+
+
+def structs(values: list[dict[str, Any]], name: str) -> bytes:
+    keys = b"".join(key.encode().ljust(8, b"\0") for key in values[0])
+    parts = [element(5, struct.pack("<i", 8)), element(1, keys)]
+    return packed(2, (1, len(values)), name, parts + [matrix(each) for value in values for each in value.values()])
+
+
+def packed(sort: int, shape: tuple[int, ...], name: str, parts: list[bytes]) -> bytes:
+    head = [element(6, struct.pack("<II", sort, 0)), element(5, struct.pack("<ii", *shape)), element(1, name.encode())]
+    return element(14, b"".join(head + parts))
+
+
+def mat_file(*variables: bytes) -> bytes:
+    body = b""
+    for variable in variables:
+        squeezed = zlib.compress(variable)
+        body += struct.pack("<II", 15, len(squeezed)) + squeezed
+    return b"MATLAB 5.0 MAT-file".ljust(124, b" ") + b"\x00\x01IM" + body
+
+
+def test_matlab_files(tmp_path: Path) -> None:
+    numbers = np.arange(6.0).reshape(2, 3)
+    content = mat_file(
+        matrix(numbers, "n"), matrix(["ab", "caf\u00e9", ""], "cell"), structs([{"a": "x", "b": numbers}], "s")
+    )
+    write(tmp_path, "x.mat", content)
+    found = read_mat(tmp_path / "x.mat")
+    np.testing.assert_array_equal(found["n"], numbers)
+    assert found["cell"].tolist() == [["ab", "caf\u00e9", ""]]
+    assert found["s"][0, 0]["a"] == "x"
+    np.testing.assert_array_equal(found["s"][0, 0]["b"], numbers)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:60], lambda d: d[:-9], lambda d: d[:140] + b"\0" * 20, lambda d: b"x" * 300]
+)
+def test_damaged_matlab_files(tmp_path: Path, damage: Any) -> None:
+    write(tmp_path, "x.mat", damage(mat_file(matrix(["some text", "more text"], "cell"))))
+    with pytest.raises(DataError, match=r"x\.mat"):
+        read_mat(tmp_path / "x.mat")
+
+
+# The benchmarks.
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A small part of everything, in the published layouts."""
+    captions = {"a.jpg": "a dog runs", "b.jpg": "a cat sleeps", "c.jpg": "two birds fly"}
+    lines = [f"{image}#{i}\t{text} {i} ." for image, text in captions.items() for i in range(5)]
+    write(tmp_path, "flickr8k/Flickr8k.token.txt", "\n".join(lines) + "\n")
+    pairs = [
+        ("a.jpg", "a.jpg#0"),
+        ("a.jpg", "b.jpg#1"),
+        ("b.jpg", "c.jpg#2"),
+        ("c.jpg", "a.jpg#3"),
+        ("b.jpg", "a.jpg#4"),
+    ]
+    grades = ["4\t4\t4", "1\t2\t1", "1\t1\t1", "2\t2\t3", "1\t3\t1"]
+    expert = [f"{image}\t{name}\t{grade}" for (image, name), grade in zip(pairs, grades)]
+    write(tmp_path, "flickr8k/ExpertAnnotations.txt", "\n".join(expert))
+    crowd = [f"{image}\t{name}\t0.3\t{i}\t{3 - i % 3}" for i, (image, name) in enumerate(pairs)]
+    write(tmp_path, "flickr8k/CrowdFlowerAnnotations.txt", "\n".join(crowd) + "\n")
+    texts = [("a dog runs .", 5), ("a bird", 1), ("a cat sleeps", 4), ("no idea", 2)]
+    rows = [
+        {"source": "8k", "row": i, "image": "xy"[i // 2], "caption": text, "rating": rating}
+        for i, (text, rating) in enumerate(texts)
+    ]
+    write(tmp_path, "composite/composite.json", rows)
+    references = {"8k/x": ["A dog runs.", "The dog is running."], "8k/y": ["A cat is asleep.", "A cat."]}
+    write(tmp_path, "composite/references.json", references)
+    write_pascal(tmp_path)
+    images = ["s1.png", "s2.png"]
+    write(
+        tmp_path,
+        "abstract50s/abstract48S.json",
+        [{"image_id": i, "caption": f"{i} {n}"} for i in images for n in (1, 2)],
+    )
+    write(tmp_path, "abstract50s/abstract_candsB.json", [{"image_id": i, "caption": f"{i} 1"} for i in images])
+    write(tmp_path, "abstract50s/abstract_candsC.json", [{"image_id": i, "caption": "nothing"} for i in images])
+    kinds = [{"pair": 0, "type": "HC", "winner": None}, {"pair": 1, "type": "HI", "winner": "B"}]
+    write(tmp_path, "abstract50s/DERIVED_pair_types_and_HI_winner.json", kinds)
+    names = ["Human", "Tsinghua Bigeye", "MSR", "Google", "Random"]
+    people = [
+        {"team": {"id": i, "name": name}, "results": json.dumps({f"q{q}": 1 / (i + q) for q in range(1, 6)})}
+        for i, name in enumerate(names)
+    ]
+    write(tmp_path, "coco/cap_challenge2015.json", people)
+    scores = ["CIDEr", "METEOR", "ROUGE_L", "SPICE", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4"]
+    board = [
+        {"team": {"id": i, "name": name}, "results": json.dumps(dict.fromkeys(scores, (i * 7) % 5))}
+        for i, name in [(0, "Human"), (9, "TsinghuaBigeye"), (2, "MSR"), (3, "Google")]
+    ]
+    for name in ("cap_c5", "cap_c40"):
+        write(tmp_path, f"coco/{name}.json", board)
+    return tmp_path
+
+
+def write_pascal(root: Path) -> None:
+    sentences = [("a ship", "a tram"), ("a boat", "a hat"), ("a mast", "a wall"), ("red sea", "a sail")]
+    inputs = [{"name": "p.jpg", "sent1": a, "sent2": b} for a, b in sentences]
+    votes = [{"result": np.array([[1.0, 1, -1]])}, {"result": np.array([[-1.0, -1, 1]])}] * 2
+    category = matrix(np.array([[1.0, 2, 3, 4]]), "category")
+    write(root, "pascal50s/pair_pascal.mat", mat_file(structs(inputs, "new_input"), category, structs(votes, "result")))
+    references = [f"a ship number {i}" for i in range(9)]
+    write(root, "pascal50s/pascal50S.mat", mat_file(structs([{"image": "p.jpg", "sent": references}], "refs")))
+    draw = {"image": "VOC/p.jpg", "label": 1, "references": references[:5]}
+    names = ("HI", "HC", "HM", "MM")
+    write(root, "pascal50s/pairs_5refs.json", {name: [draw | {"captions": ["a ship", "a tram"]}] for name in names})
+
+
+def test_flickr8k_expert(root: Path) -> None:
+    found = load("flickr8k-expert", root)
+    assert isinstance(found, Ratings)
+    # The first candidate is a caption of its own image.
+    assert found.dataset.ids == ["a.jpg/b.jpg#1", "b.jpg/c.jpg#2", "c.jpg/a.jpg#3", "b.jpg/a.jpg#4"]
+    assert found.dataset[0].candidate == "a cat sleeps 1 ."
+    assert found.dataset[0].references == tuple(f"a dog runs {i} ." for i in range(5))
+    assert len(found.dataset.reference_sets) == 4  # one for each row, though two rows share an image
+    np.testing.assert_array_equal(found.human[0], [1, 2, 1])
+
+
+def test_flickr8k_cf(root: Path) -> None:
+    found = load("flickr8k-cf", root)
+    assert isinstance(found, Ratings)
+    np.testing.assert_allclose(found.human[:, 0], [1 / 3, 2 / 3, 3 / 6, 4 / 6])
+    assert found.main == "kendall_b"
+    kept = load("flickr8k-cf", root, "kept")
+    assert isinstance(kept, Ratings)
+    assert kept.dataset.ids == ["a.jpg/a.jpg#0", *found.dataset.ids]
+    assert kept.dataset[0].references == tuple(f"a dog runs {i} ." for i in range(1, 5))
+    assert kept.dataset[1].references == found.dataset[0].references
+
+
+def test_composite(root: Path) -> None:
+    strict, kept = (load("composite", root, variant) for variant in ("strict", "kept"))
+    assert isinstance(strict, Ratings)
+    assert isinstance(kept, Ratings)
+    assert kept.dataset[0].references == ("A dog runs.", "The dog is running.")
+    assert strict.dataset[0].references == ("The dog is running.",)
+    assert strict.dataset[1].references == kept.dataset[1].references
+    assert strict.dataset.ids == ["8k/0", "8k/1", "8k/2", "8k/3"]
+
+
+def test_pascal50s(root: Path) -> None:
+    found = load("pascal-50s", root)
+    assert isinstance(found, Pairs)
+    assert found.ids == ["HC-1", "HI-1", "HM-1", "MM-1"]
+    assert found.first_wins.tolist() == [True, False, True, False]
+    assert len(found.references[0]) == 9
+    labels = load("pascal-50s", root, "labels")
+    assert isinstance(labels, Pairs)
+    assert labels.ids == found.ids
+    assert not labels.first_wins.any()
+    assert labels.images == ["p.jpg"] * 4
+
+
+def test_abstract50s_needs_votes_for_two_correct_captions(root: Path) -> None:
+    found = load("abstract-50s", root)
+    assert isinstance(found, Pairs)
+    assert found.ids == ["HI-1"]
+    write(root, "abstract50s/abstract_votes.json", [-1, 1])
+    found = load("abstract-50s", root)
+    assert isinstance(found, Pairs)
+    assert found.ids == ["HC-0", "HI-1"]
+    assert found.first_wins.tolist() == [False, True]
+
+
+def test_coco2015(root: Path) -> None:
+    found = load("coco-2015", root)
+    assert isinstance(found, Systems)
+    np.testing.assert_array_equal(found.scores["spice(c5)"], [0, np.nan, 4, 1, np.nan])
+    by_name = load("coco-2015", root, "name")
+    assert isinstance(by_name, Systems)
+    np.testing.assert_array_equal(by_name.scores["spice(c5)"], [0, 3, 4, 1, np.nan])
+
+
+@pytest.mark.parametrize("name", sorted(benchmarks()))
+def test_missing_files_are_named_with_their_source(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as problem:
+        load(name, tmp_path)
+    wanted = benchmarks()[name]
+    assert all(source.path in str(problem.value) for source in wanted.needed(wanted.variants[0]))
+    assert wanted.published in str(problem.value)
+    assert str(tmp_path) in str(problem.value)
+
+
+@pytest.mark.parametrize("name", sorted(benchmarks()))
+def test_a_changed_file_is_told(name: str, root: Path) -> None:
+    notes: list[str] = []
+    load(name, root, note=notes.append)
+    assert len(notes) == len(benchmarks()[name].needed(benchmarks()[name].variants[0]))
+    assert "checksum" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("flickr8k-expert", "flickr8k/ExpertAnnotations.txt", "a.jpg\tb.jpg#1\t1\t2"),
+        ("flickr8k-expert", "flickr8k/ExpertAnnotations.txt", "a.jpg\tb.jpg#1\t1\t2\tx"),
+        ("flickr8k-expert", "flickr8k/ExpertAnnotations.txt", "a.jpg\tz.jpg#1\t1\t2\t3"),
+        ("composite", "composite/composite.json", "[{}]"),
+        ("composite", "composite/composite.json", "{"),
+        ("composite", "composite/references.json", "{}"),
+        ("pascal-50s", "pascal50s/pascal50S.mat", mat_file(matrix("text", "refs"))),
+        ("abstract-50s", "abstract50s/abstract_candsC.json", "[]"),
+        ("coco-2015", "coco/cap_c5.json", '[{"team": {}, "results": "x"}]'),
+    ],
+)
+def test_wrong_files_are_told(name: str, file: str, content: str | bytes, root: Path) -> None:
+    write(root, file, content)
+    with pytest.raises(DataError):
+        load(name, root)
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UnknownName, match="flickr8k-expert"):
+        load("flickr8k-exprt")
+    with pytest.raises(UnknownName, match="strict"):
+        load("composite", variant="strickt")
+
+
+# Running them.
+
+
+def length(dataset: Dataset) -> Array:
+    return np.array([len(text) for text in dataset.candidates], float)
+
+
+def test_a_function_is_a_metric(root: Path) -> None:
+    found = run("flickr8k-expert", length, data=root, settings=QUICK).to_dict()
+    assert [row["metric"] for row in found["metrics"]] == ["length"]
+    assert found["rows"] == found["metrics"][0]["rows"] == 12
+
+
+def test_a_function_must_score_every_row(root: Path) -> None:
+    with pytest.raises(CapevalError, match="one finite score"):
+        run("flickr8k-expert", [lambda dataset: [1.0]], data=root, settings=QUICK)
+
+
+def test_what_a_metric_was_trained_on_is_told(root: Path) -> None:
+    def learned(dataset: Dataset) -> Array:
+        return length(dataset)
+
+    learned.trained_on = ("images:flickr8k-test", "images:elsewhere")  # type: ignore[attr-defined]
+    found = run("flickr8k-expert", [learned, "bleu_1"], data=root, settings=QUICK).to_dict()
+    assert [row.get("seen") for row in found["metrics"]] == [None, ["images:flickr8k-test"]]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["bench", *map(str, arguments)])
+
+
+def test_list(root: Path) -> None:
+    shown = call("list", "--data", root)
+    assert shown.exit_code == 0
+    assert "flickr8k-expert" in shown.stdout
+    assert "missing" not in shown.stdout
+    described = json.loads(call("list", "--data", root / "nowhere", "--format", "json").stdout)
+    assert all(each["missing"] and each["citation"] and each["licence"] for each in described)
+
+
+ESTIMATE = {"value", "low", "high"}
+
+
+@pytest.mark.parametrize("name", ["flickr8k-expert", "flickr8k-cf"])
+def test_run_ratings(name: str, root: Path) -> None:
+    done = call("run", name, "-m", "bleu_1", "-m", "rouge_l", "--data", root, "--format", "json", "--resamples", 20)
+    found = json.loads(done.stdout)
+    assert found["benchmark"] == name
+    assert [row["metric"] for row in found["metrics"]] == ["bleu_1", "rouge_l"]
+    for row in found["metrics"]:
+        assert row["rows"] == found["rows"]
+        assert all(row[key].keys() >= ESTIMATE for key in ("kendall_c", "kendall_b", "spearman", "pearson"))
+
+
+def test_run_composite_both_ways(root: Path) -> None:
+    found = json.loads(call("run", "composite", "-m", "rouge_l", "--data", root, "--format", "json").stdout)
+    assert [row["references"] for row in found["metrics"]] == ["strict", "kept"]
+    table = call("run", "composite", "-m", "rouge_l", "--data", root)
+    assert table.exit_code == 0
+    assert "strict" in table.stdout
+
+
+def test_run_pairs(root: Path) -> None:
+    done = call("run", "pascal-50s", "-m", "rouge_l", "--data", root, "--format", "json", "--counts", "1,9")
+    found = json.loads(done.stdout)
+    (row,) = found["metrics"]
+    assert all(row[key].keys() >= ESTIMATE for key in ("hc", "hi", "hm", "mm", "mean"))
+    assert row["hc"]["value"] == 100
+    assert found["comparisons"][0]["draws"] == 5
+    assert found["comparisons"][0]["by_references"]["counts"] == [1, 9]
+
+
+def test_run_systems(root: Path) -> None:
+    found = json.loads(call("run", "coco-2015", "--data", root, "--format", "json", "--resamples", 20).stdout)
+    assert found["metrics"][0]["rows"] == 3
+    assert found["metrics"][0]["m1"]["pearson"].keys() >= ESTIMATE
+    assert call("run", "coco-2015", "--data", root).exit_code == 0
+    assert call("run", "coco-2015", "--data", root, "-m", "bleu_1").exit_code == 1
+
+
+def test_scores_from_elsewhere(root: Path) -> None:
+    shown = call("rows", "flickr8k-expert", "--data", root)
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert len(rows[0]["references"]) == 5
+    lines = ["id,judge,other"] + [f"{row['id']},{len(row['candidate'])},1" for row in rows[::-1]]
+    write(root, "scores.csv", "\n".join(lines))
+    done = call("run", "flickr8k-expert", "--scores", root / "scores.csv", "--data", root, "--format", "json")
+    found = json.loads(done.stdout)
+    assert [row["metric"] for row in found["metrics"]] == ["judge", "other"]
+    assert found["metrics"][1]["kendall_b"]["value"] is None  # it does not vary
+    same = run("flickr8k-expert", length, data=root, settings=QUICK).to_dict()
+    assert found["metrics"][0]["kendall_c"]["value"] == same["metrics"][0]["kendall_c"]["value"]
+
+
+def test_score_files(tmp_path: Path) -> None:
+    write(tmp_path, "s.jsonl", '{"id": 1, "scores": {"m": 0.5}}\n\n{"id": "2", "m": null}\n{"id": "9", "m": 3}\n')
+    np.testing.assert_array_equal(read_scores(tmp_path / "s.jsonl", ["2", "1"])["m"], [np.nan, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.csv", "id,m\n1,1\n1,2\n", "line 3: the same id twice"),
+        ("s.csv", "id,m\n1,1\n", "1 of 2 rows have no score"),
+        ("s.csv", "id,m\n1,x\n2,1\n", "line 2: m is 'x', not a number"),
+        ("s.csv", "id,m\n1,inf\n2,1\n", "infinite"),
+        ("s.csv", "name,m\n1,1\n", "column `id`"),
+        ("s.csv", "id,m\n1\n", "cells"),
+        ("s.csv", "id\n1\n2\n", "no column of scores"),
+        ("s.jsonl", "{\n", "line 1: broken JSON"),
+        ("s.jsonl", "[]\n", "an object with an `id`"),
+        ("s.json", "{}", "CSV, TSV or JSONL"),
+    ],
+)
+def test_wrong_score_files_are_told(tmp_path: Path, name: str, content: str, message: str) -> None:
+    write(tmp_path, name, content)
+    with pytest.raises(DataError, match=message):
+        read_scores(tmp_path / name, ["1", "2"])
+
+
+# The published files.
+
+OFFICIAL = {"bleu_1": 0.3232, "bleu_4": 0.3078, "rouge_l": 0.3231, "cider_d": 0.4389}
+
+
+def test_flickr8k_expert_as_published(shared: Path) -> None:
+    notes: list[str] = []
+    found = run("flickr8k-expert", list(OFFICIAL), data=shared, settings=QUICK, note=notes.append).to_dict()
+    assert not [each for each in notes if "checksum" in each]
+    assert found["rows"] == 16_992
+    for row in found["metrics"]:
+        assert row["rows"] == 16_992
+        assert row["kendall_c"]["value"] == pytest.approx(OFFICIAL[row["metric"]], abs=0.0005)
+
+
+def test_meteor_on_flickr8k_expert(shared: Path) -> None:
+    pytest.importorskip("pycocoevalcap")
+    found = run("flickr8k-expert", "meteor", data=shared, settings=QUICK).to_dict()
+    assert found["metrics"][0]["kendall_c"]["value"] == pytest.approx(0.4182, abs=0.0005)
+
+
+def test_sizes_of_the_published_sets(shared: Path) -> None:
+    cf = load("flickr8k-cf", shared)
+    assert isinstance(cf, Ratings)
+    assert len(cf.dataset) == 47_109
+    strict, kept = (load("composite", shared, variant) for variant in ("strict", "kept"))
+    assert isinstance(strict, Ratings)
+    assert isinstance(kept, Ratings)
+    shorter = [len(a.references) < len(b.references) for a, b in zip(strict.dataset, kept.dataset)]
+    assert (len(shorter), sum(shorter)) == (11_985, 3_822)
+    assert all(row.references for row in strict.dataset)
+    votes, labels = (load("pascal-50s", shared, variant) for variant in ("votes", "labels"))
+    assert isinstance(votes, Pairs)
+    assert isinstance(labels, Pairs)
+    assert len(votes.ids) == len(labels.ids) == 4_000
+    winner = dict(zip(labels.ids, labels.first_wins.tolist()))
+    captions = {name: (a.strip(), b.strip()) for name, a, b in zip(labels.ids, labels.first, labels.second)}
+    assert captions == {name: (a.strip(), b.strip()) for name, a, b in zip(votes.ids, votes.first, votes.second)}
+    assert sum(winner[name] != wins for name, wins in zip(votes.ids, votes.first_wins.tolist())) == 561
+
+
+def test_cider_d_on_the_published_draw(shared: Path) -> None:
+    found = run("pascal-50s", "cider_d", data=shared, variants=["labels"], settings=QUICK).to_dict()
+    (row,) = found["metrics"]
+    # What the official scores of the same captions and references give.
+    expected = {"hc": 65.45, "hi": 98.6, "hm": 90.1, "mm": 65.35}
+    assert {key: row[key]["value"] for key in expected} == pytest.approx(expected, abs=0.051)

@@ -1,0 +1,325 @@
+"""Writes docs/benchmarks.md: how well the metrics agree with people on every benchmark.
+
+    python tools/docs/benchmarks.py [--data ROOT] [--without METRIC ...]
+
+The first run parses every caption for SPICE, which takes minutes; later runs find the parses in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from capeval.bench import Settings, run
+from capeval.bench.agreement import Scores
+from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
+from capeval.bench.runner import Outcome, Part
+from capeval.bench.types import Ratings
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "wmd"]
+QUICK = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d"]
+# The metrics of Kilickaya et al., and the combination they found best.
+SIX = ["bleu_4", "rouge_l", "meteor", "cider_d", "spice", "wmd"]
+THEIRS = {"wmd", "spice", "meteor"}
+# Many comparisons need small p-values, which need many resamples.
+TENFOLD = 10
+COUNTS = (1, 2, 5, 10, 20, 48)
+# Kendall's tau-c as papers give it; the SPICE paper and those after it agree to the third digit.
+PUBLISHED = {
+    "bleu_1": ".323",
+    "bleu_4": ".308",
+    "rouge_l": ".323",
+    "meteor": ".418",
+    "cider_d": ".439",
+    "spice": ".449",
+}
+STATISTICS = ("kendall_c", "kendall_b", "spearman", "pearson")
+NAMES = {"kendall_c": "tau-c", "kendall_b": "tau-b", "spearman": "Spearman", "pearson": "Pearson"}
+
+TEXT = """# How well the metrics agree with people
+
+Made by `python tools/docs/benchmarks.py`; `capeval bench run NAME` gives the same numbers. In brackets are 95 %
+intervals from resamples of images ({resamples:,}; {more:,} for Flickr8k-Expert): captions of one image are not
+independent, so textbook intervals would be too narrow. CIDEr's document frequencies are counted over the rows of the
+benchmark, each row's references once for each row.
+
+A metric of your own stands beside them: as a Python function that gives one score for each row of a `Dataset`,
+
+```python
+import capeval.bench
+capeval.bench.run("flickr8k-expert", ["cider_d", my_function]).to_dict()
+```
+
+or as a file: `capeval bench rows NAME` prints the captions with their ids, and `capeval bench run NAME --scores FILE`
+takes CSV or JSONL with an `id` and scores. A learned metric says in `trained_on` which images and judgements it has
+seen, in the words of `capeval bench list --format json` (`holds`), and is marked where it has seen the benchmark. To
+add a benchmark, add one file to `capeval/bench/loaders`.
+
+## Flickr8k-Expert
+
+{expert_rows:,} judgements: three experts' grades of 5,664 captions. The 158 candidates that are captions of their own
+image are left out.
+
+{expert}
+p-values of no difference in tau-c (paired bootstrap over images, Holm's correction):
+
+{expert_p}
+Williams' test of Pearson's correlations (two-sided p; it takes the judgements for independent):
+
+{williams}
+Correlation between the metrics (Spearman):
+
+{between}
+### Best combinations
+
+Each metric scaled to [0, 1], then added; all {combinations} sets of up to three metrics, ranked by tau-c.
+
+{best}
+Kilickaya et al. (2017) found WMD + SPICE + METEOR best of all combinations of their six metrics, by Spearman's
+correlation: .66 on Flickr8k and .45 on Composite, against .64 and .42 for SPICE alone. With all combinations of the
+same six here:
+
+{kilickaya}
+### Scores in each grade
+
+Median, with the middle half in brackets. A metric that agrees with people rises from left to right without overlap.
+
+{grades}
+### Where the metrics err
+
+Scores mapped onto the human scale by rank (TIGEr, appendix A.1), less the grade: the share of judgements by the size of
+the error.
+
+{errors}
+## Flickr8k-CF
+
+{cf_rows:,} captions with the share of people who say that the caption fits; tau-b is the usual statistic. The {own}
+candidates that are captions of their own image are left out.
+
+{cf}
+With them (`--variant kept`), each taken out of its references, numbers are higher; figures in papers can only be
+compared if they say which way they took:
+
+{cf_kept}
+## Composite
+
+{composite_rows:,} captions. In 3,822 rows the candidate is one of the references, word for word. `strict` takes it out
+of them; `kept` leaves it, and then every metric looks better than it is.
+
+{composite}
+## PASCAL-50S
+
+{pascal_rows:,} pairs; percent of pairs in which the metric prefers the caption that people prefer, ties count one half.
+HC: two correct captions by people; HI: one of them of another image; HM: person and machine; MM: two machines.
+
+With the majority of 11 votes on each pair (`pair_pascal.mat`) and 5 of 50 references, drawn 5 times (after ± the
+standard deviation over the draws). NNEval's table 2 has 53.5, 95.6, 91.1, 57.3 for BLEU-1 and 61.1, 97.6, 94.6, 62.0
+for METEOR; TIGEr's has 51.2, 95.7, 91.2, 58.2 and 56.7, 97.6, 94.2, 63.4.
+
+{votes}
+With the labels and the one draw of references in `pairs_5refs.json` (`--variant labels`). Of these 4,000 labels 561 go
+against the votes: 356 in HC, 186 in MM, 16 in HM and 3 in HI, 23 of them against a vote of 11 to 0. They are probably
+the majority of the authors' other study, in which people compared both captions with one reference at a time. Which of
+the two a paper used shows in its HC column.
+
+{labels}
+Mean accuracy with the votes, against the number of references:
+
+{references}
+## ABSTRACT-50S
+
+{abstract_rows} pairs with 48 references; only HI, since the votes on two correct captions are not public. The metrics
+that need parses are left out.
+
+{abstract}
+## COCO 2015
+
+{coco_rows} systems (with people and chance) of the captioning challenge; correlation of the leaderboard's scores with
+M1 (as good as a person's caption or better) and M2 (passes for a person's), over the {coco_used} that have both. Some
+teams replaced their submission after it was judged, and Tsinghua Bigeye came back as another team with another system:
+it is left out (`--variant name` takes it in). So these numbers need not be those of papers from 2016.
+
+{coco}"""
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def shown(estimate: dict[str, Any], digits: int = 4) -> str:
+    return f"{estimate['value']:.{digits}f} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+
+
+def correlations(rows: list[dict[str, Any]], published: dict[str, str] | None = None) -> str:
+    header = ["metric", *NAMES.values(), *(["published tau-c"] if published else [])]
+    cells = []
+    for row in rows:
+        line = [f"`{row['metric']}`", *(shown(row[key]) for key in STATISTICS)]
+        cells.append(line + ([published.get(row["metric"], "")] if published else []))
+    return table(header, cells)
+
+
+def accuracies(rows: list[dict[str, Any]]) -> str:
+    keys = [key for key in ("hc", "hi", "hm", "mm", "mean") if key in rows[0]]
+    cells = [
+        [f"`{row['metric']}`", *(f"{shown(row[key], 2)} ±{row[key]['spread']:.2f}" for key in keys), f"{row['ties']:g}"]
+        for row in rows
+    ]
+    return table(["metric", *(key.upper() if key != "mean" else key for key in keys), "ties"], cells)
+
+
+def matrix(names: list[str], values: list[list[float]], digits: int = 3) -> str:
+    def cell(i: int, j: int) -> str:
+        return "" if i == j else f"{values[i][j]:.{digits}f}"
+
+    rows = [[f"`{name}`", *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
+    return table(["", *(f"`{name}`" for name in names)], rows)
+
+
+def ratings_of(part: Part) -> tuple[Ratings, Scores]:
+    assert isinstance(part.form, Ratings)
+    return part.form, part.scores
+
+
+def expert_sections(outcome: Outcome) -> dict[str, str]:
+    found = outcome.to_dict()
+    ratings, scores = ratings_of(outcome.parts[0])
+    compared, names = found["comparisons"][0], list(scores)
+    best = best_combinations(ratings, scores, size=3)
+    return {
+        "expert": correlations(found["metrics"], PUBLISHED),
+        "expert_p": matrix(names, compared["p_bootstrap_holm"]),
+        "williams": matrix(names, compared["p_williams"]),
+        "between": matrix(names, compared["spearman_between_metrics"], 2),
+        "combinations": str(len(best)),
+        "best": table(["metrics", "tau-c"], [[" + ".join(each.metrics), f"{each.value:.4f}"] for each in best[:8]]),
+        "grades": grades(ratings, scores),
+        "errors": errors(ratings, scores),
+    }
+
+
+def kilickaya(expert: Outcome, composite: Outcome) -> str:
+    """Their combination among all of their metrics."""
+    rows = []
+    places = [("Flickr8k-Expert", expert.parts[0]), *((f"Composite, {part.variant}", part) for part in composite.parts)]
+    for name, part in places:
+        ratings, scores = ratings_of(part)
+        six = {metric: scores[metric] for metric in SIX if metric in scores}
+        best = best_combinations(ratings, six, size=len(six), statistic="spearman")
+        theirs = [(rank, each) for rank, each in enumerate(best, 1) if set(each.metrics) == THEIRS]
+        alone = [each for each in best if each.metrics == ("spice",)]
+        if theirs and alone:
+            (rank, found), first = theirs[0], best[0]
+            shown_best = f"{' + '.join(first.metrics)}: {first.value:.4f}"
+            rows.append(
+                [name, f"{found.value:.4f} (number {rank} of {len(best)})", f"{alone[0].value:.4f}", shown_best]
+            )
+    return table(["", "WMD + SPICE + METEOR", "SPICE", "best"], rows)
+
+
+def grades(ratings: Ratings, scores: Scores) -> str:
+    rows, header = [], ["metric"]
+    for name, values in scores.items():
+        found = by_grade(ratings, values, (0.25, 0.5, 0.75))
+        header = ["metric", *(f"grade {grade:g}" for grade in found)]
+        cells = [each.quantiles for each in found.values()]
+        rows.append([f"`{name}`", *(f"{middle:.3f} [{low:.3f}, {high:.3f}]" for low, middle, high in cells)])
+    return table(header, rows)
+
+
+def errors(ratings: Ratings, scores: Scores) -> str:
+    rows = []
+    for name, values in scores.items():
+        size = abs(rank_mapped_errors(ratings, values))
+        shares = [(size < 0.5).mean(), ((size >= 0.5) & (size < 1.5)).mean(), ((size >= 1.5) & (size < 2.5)).mean()]
+        rows.append([f"`{name}`", *(f"{100 * share:.1f} %" for share in [*shares, (size >= 2.5).mean()])])
+    return table(["metric", "below 0.5", "0.5 to 1.5", "1.5 to 2.5", "2.5 and more"], rows)
+
+
+def composite_table(found: dict[str, Any]) -> str:
+    cells = [
+        [row["references"], f"`{row['metric']}`", *(shown(row[key]) for key in STATISTICS)] for row in found["metrics"]
+    ]
+    return table(["references", "metric", *NAMES.values()], cells)
+
+
+def coco_table(found: dict[str, Any]) -> str:
+    cells = []
+    for row in found["metrics"]:
+        line = [f"`{row['metric']}`"]
+        for measure in ("m1", "m2"):
+            for key in ("pearson", "spearman", "kendall_b"):
+                estimate = row[measure][key]
+                line.append(f"{estimate['value']:.3f} (p {estimate['p']:.3f})")
+        cells.append(line)
+    kinds = [f"{measure} {name}" for measure in ("M1", "M2") for name in ("Pearson", "Spearman", "tau-b")]
+    return table(["metric", *kinds], cells)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data", help="folder of the data sets")
+    parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
+    parser.add_argument("--resamples", type=int, default=1000)
+    arguments = parser.parse_args()
+    metrics = [name for name in METRICS if name not in arguments.without]
+    settings = Settings(resamples=arguments.resamples)
+
+    def measured(name: str, chosen: list[str] | None, **options: Any) -> Outcome:
+        begin = time.perf_counter()
+        outcome = run(
+            name, chosen, data=arguments.data, settings=options.pop("settings", settings), note=print, **options
+        )
+        print(f"{name}: {time.perf_counter() - begin:.1f} s")
+        return outcome
+
+    expert = measured("flickr8k-expert", metrics, settings=Settings(resamples=TENFOLD * arguments.resamples))
+    composite = measured("composite", metrics)
+    cf, cf_kept, abstract, coco, labels = (
+        measured(name, chosen, **options).to_dict()
+        for name, chosen, options in (
+            ("flickr8k-cf", metrics, {}),
+            ("flickr8k-cf", metrics, {"variants": ["kept"]}),
+            ("abstract-50s", [name for name in metrics if name not in ("spice", "spider")], {}),
+            ("coco-2015", None, {}),
+            ("pascal-50s", metrics, {"variants": ["labels"]}),
+        )
+    )
+    votes = measured("pascal-50s", metrics).to_dict()
+    curve = measured("pascal-50s", QUICK, settings=Settings(resamples=1, counts=COUNTS)).to_dict()
+    curves = curve["comparisons"][0]["by_references"]["mean"]
+    text = TEXT.format(
+        resamples=arguments.resamples,
+        more=TENFOLD * arguments.resamples,
+        expert_rows=expert.rows,
+        **expert_sections(expert),
+        cf_rows=cf["rows"],
+        own=cf_kept["rows"] - cf["rows"],
+        cf_kept=correlations(cf_kept["metrics"]),
+        cf=correlations(cf["metrics"]),
+        kilickaya=kilickaya(expert, composite),
+        composite_rows=composite.rows,
+        composite=composite_table(composite.to_dict()),
+        pascal_rows=votes["rows"],
+        votes=accuracies(votes["metrics"]),
+        labels=accuracies(labels["metrics"]),
+        references=table(
+            ["metric", *map(str, COUNTS)],
+            [[f"`{name}`", *(f"{v:.2f}" for v in values)] for name, values in curves.items()],
+        ),
+        abstract_rows=abstract["rows"],
+        abstract=accuracies(abstract["metrics"]),
+        coco_rows=coco["rows"],
+        coco_used=coco["metrics"][0]["rows"],
+        coco=coco_table(coco),
+    )
+    PAGE.write_text(text)
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
