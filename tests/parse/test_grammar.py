@@ -72,7 +72,7 @@ def test_another_grammar_is_refused_unless_allowed(cache: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"nothing", gzip.compress(b"nothing", mtime=0), gzip.compress(MAGIC + b"\x70")]
+    "content", [b"", b"nothing", gzip.compress(b"nothing", mtime=0), gzip.compress(MAGIC + b"\x70", mtime=0)]
 )
 def test_other_files_are_refused(cache: Path, tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "g.ser.gz"
