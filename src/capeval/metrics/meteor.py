@@ -182,8 +182,12 @@ def _shared_synsets(vocabulary: list[str]) -> tuple[Ints, Longs]:
     lexicon = load_lexicon()
     meanings = [lexicon.meanings(word) for word in vocabulary]
     synsets = np.array([synset for each in meanings for synset in each], np.int32)
-    _, number, counts = np.unique(synsets, return_inverse=True, return_counts=True)
-    is_shared = counts > 1
+    # np.unique would do the same, and load a lot of code.
+    order = np.argsort(synsets, kind="stable")
+    is_new = np.diff(synsets[order], prepend=np.int32(-1)) != 0
+    number = np.empty(len(synsets), np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    is_shared = np.bincount(number) > 1
     kept = is_shared[number]
     offsets = np.cumsum([0, *map(len, meanings)], dtype=np.int64)
     new_number = np.cumsum(is_shared, dtype=np.int32) - np.int32(1)
