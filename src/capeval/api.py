@@ -9,22 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from capeval.errors import DataError
+from capeval.errors import CapevalError, DataError
 from capeval.evaluate import Result, evaluate
 from capeval.io import captions
+from capeval.io.files import PathLike
 from capeval.significance import Comparison
 from capeval.significance import compare as compare_stats
 from capeval.text import tokenize as tokenizing
-from capeval.types import Metric
+from capeval.types import Metric, Pictures
 
 Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any]
 
 
 def score(
     candidates: Captions,
-    references: Captions,
+    references: Captions | None = None,
     metrics: Iterable[str | Metric] | None = None,
     *,
+    images: PathLike | Mapping[str, PathLike] | None = None,
+    features: PathLike | Pictures | None = None,
     tokenizer: str = "ptb",
     threads: int | None = None,
     strict: bool = False,
@@ -34,11 +37,35 @@ def score(
     `candidates`: a list of captions, a dict id -> caption, a list of COCO results, or the path of a file.
     `references`: a list of lists of captions in the same order, a dict id -> captions, COCO annotations, or a path.
     `metrics`: expressions such as "bleu_4" or "cider_d(df=coco-val2014)", or metric objects; all metrics without it.
+    `images`: for metrics that look at pictures, a folder of them or a dict id -> file.
+    `features`: instead of pictures what `capeval features` made of them, or .npy, .npz or .h5.
+
+    Metrics that need nothing but pictures go without references.
     """
     if isinstance(candidates, list | tuple) and isinstance(references, list | tuple):
         _refuse_unequal(candidates, references)
-    joined = captions.join(_candidates(candidates), _references(references), strict=strict)
-    return evaluate(joined.dataset, metrics, tokenizer=tokenizer, threads=threads)
+    known = None if references is None else _references(references)
+    dataset = captions.join(_candidates(candidates), known, strict=strict).dataset
+    dataset.pictures = open_pictures(images, features, threads)
+    return evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads)
+
+
+def open_pictures(
+    images: PathLike | Mapping[str, PathLike] | None, features: PathLike | Pictures | None, threads: int | None = None
+) -> Pictures | None:
+    """What metrics see of the pictures: features that are there, or made of picture files when they are asked for."""
+    if images is not None and features is not None:
+        raise CapevalError("give pictures (images) or their features, not both")
+    if features is not None:
+        from capeval.io.features import open_features
+
+        return open_features(features) if isinstance(features, str | os.PathLike) else features
+    if images is None:
+        return None
+    from capeval.runtime.extract import find_pictures
+    from capeval.runtime.pictures import PictureFiles
+
+    return PictureFiles(find_pictures(images) if isinstance(images, str | os.PathLike) else images, threads=threads)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ class UnknownName(CapevalError):
         super().__init__(f"unknown {kind} {name!r}. {hint}")
 
 
+class CheckpointError(CapevalError):
+    """A trained model that cannot be used: incomplete, damaged, of another kind, or giving other scores than it should."""
+
+
 class ExpressionError(CapevalError):
     """A metric expression such as `cider_d(df=corpus)` that cannot be read or has a wrong value."""
 

@@ -59,6 +59,8 @@ class Result:
     reference_hashes: npt.NDArray[np.uint64]
     scored: tuple[Scored, ...]
     tokenizer: str = "ptb"
+    pictures: str = ""
+    """What the picture features are: their encoder, else the start of their hash."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -83,7 +85,9 @@ class Result:
         data = hashlib.blake2b(distinct.tobytes(), digest_size=4).hexdigest()
         signatures = {}
         for each in self.scored:
-            extras = "".join(f"|{key}:{value}" for key, value in each.metric.signature_extras().items())
+            looks = "pictures" in each.metric.needs()
+            extras = f"|pictures:{self.pictures}" if looks else ""
+            extras += "".join(f"|{key}:{value}" for key, value in each.metric.signature_extras().items())
             for name, key in zip(each.names, each.labels, strict=True):
                 signatures[key] = (
                     f"{label(each.metric, name, full=True)}|tok:{self.tokenizer}|refs:{count}|data:{data}{extras}"
@@ -103,6 +107,7 @@ class Result:
             self.reference_hashes[picked],
             tuple(Scored(each.metric, each.names, each.stats[picked]) for each in self.scored),
             self.tokenizer,
+            self.pictures,
         )
 
     def by_system(self) -> dict[str, Result]:
@@ -172,11 +177,14 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
     note: Callable[[str], None] = lambda message: None,
+    lenient: bool | None = None,
 ) -> Result:
     """Scores a dataset with the given metric expressions.
 
-    Without any, every metric is used that can be: those that lack a package or a file are named through `note`.
+    Without any, every metric is used that can be: those that lack a package, a file, references or pictures are named
+    through `note`. `lenient` does so with given metrics too, or (False) makes it an error.
     """
+    lenient = metrics is None if lenient is None else lenient
     if not len(dataset):
         raise DataError("there are no captions to score")
     selections = parse_all(metric_classes() if metrics is None else metrics)
@@ -188,11 +196,14 @@ def evaluate(
     for selection in selections:
         progress(f"scoring {selection.metric.info.name}")
         try:
+            check_needs(selection.metric, dataset)
             scored.append(_score(selection, corpus))
         except Unavailable as problem:
-            if metrics is not None:
+            if not lenient:
                 raise
             note(f"{selection.metric.info.name} is left out: {problem}")
+    if not scored and metrics is None:
+        raise CapevalError("there is no metric that needs no more than what is given")
     hashes, counts = _reference_columns(dataset)
     return Result(
         dataset.ids,
@@ -203,7 +214,34 @@ def evaluate(
         hashes[dataset.group],
         tuple(scored),
         tokenizer,
+        _pictures_name(dataset, scored),
     )
+
+
+def check_needs(metric: Metric, dataset: Dataset) -> None:
+    """Raises Unavailable where the data set has no references or no pictures at all and the metric needs them.
+
+    Pictures that are there for some images only are an error in the data.
+    """
+    if "references" in metric.needs() and not any(dataset.reference_sets):
+        raise Unavailable(f"{metric.info.name} compares with references: give them with -r (references= in Python)")
+    if "pictures" not in metric.needs():
+        return
+    if dataset.pictures is None:
+        hint = f". {metric.instead()}" if metric.instead() else ""
+        raise Unavailable(
+            f"{metric.info.name} looks at pictures: give a folder of them with --images or features with --features "
+            f"(images= or features= in Python){hint}"
+        )
+    missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.pictures]
+    if missing:
+        raise DataError(f"{len(missing)} images have no picture, and {metric.info.name} looks at it.", ids=missing)
+
+
+def _pictures_name(dataset: Dataset, scored: Sequence[Scored]) -> str:
+    if dataset.pictures is None or not any("pictures" in each.metric.needs() for each in scored):
+        return ""
+    return dataset.pictures.encoder or dataset.pictures.digest[:12]
 
 
 def _score(selection: Selection, corpus: Corpus) -> Scored:

@@ -26,6 +26,7 @@ def save(result: Result, path: PathLike) -> None:
     meta = {
         "format": _FORMAT,
         "tokenizer": result.tokenizer,
+        "pictures": result.pictures,
         "metrics": [
             {
                 "expression": label(s.metric, s.metric.info.name),
@@ -72,6 +73,8 @@ def join(results: Sequence[Result]) -> Result:
     for other in results[1:]:
         if other.tokenizer != first.tokenizer or _kinds(other) != _kinds(first):
             raise DataError(f"the parts were scored differently: {_kinds(first)} and {_kinds(other)}")
+        if other.pictures != first.pictures:
+            raise DataError("the parts were scored with features of different kinds: score them with the same encoder")
     for scored in first.scored:
         if len(results) > 1 and not scored.metric.joinable():
             name = scored.metric.info.name
@@ -93,6 +96,7 @@ def join(results: Sequence[Result]) -> Result:
             for i, scored in enumerate(first.scored)
         ),
         tokenizer=first.tokenizer,
+        pictures=first.pictures,
     )
 
 
@@ -129,6 +133,7 @@ def _result(archive: Any, name: str) -> Result:
         reference_hashes=hashes,
         scored=tuple(scored),
         tokenizer=str(meta["tokenizer"]),
+        pictures=str(meta.get("pictures", "")),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,29 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+
+
+class Pictures(Protocol):
+    """Features of the pictures that captions are about, by image id; read or made when they are asked for."""
+
+    @property
+    def encoder(self) -> str:
+        """What made the features, as `lite0/7878a0d1b80f`; empty for features that a user brings."""
+
+    @property
+    def digest(self) -> str: ...
+
+    def __contains__(self, image: object) -> bool: ...
+
+    def vectors(self, images: Sequence[str]) -> Floats:
+        """[n, d]"""
+
+    def regions(self, images: Sequence[str]) -> Floats:
+        """[n, r, d]"""
+
+    def boxes(self, images: Sequence[str]) -> Floats | None:
+        """[n, r, 4]: where each region is, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +58,11 @@ class Dataset(Sequence[Sample]):
     """Rows held as columns. Reference sets are stored once and shared by the rows that use them.
 
     `group[i]` is the index in `reference_sets` of row i's references. A reference set stands for one image:
-    document frequencies count it once, however many candidates the image has.
+    document frequencies count it once, however many candidates the image has. `pictures` has the features of the
+    images, where somebody gave pictures.
     """
 
-    __slots__ = ("candidates", "group", "ids", "images", "reference_sets", "systems")
+    __slots__ = ("candidates", "group", "ids", "images", "pictures", "reference_sets", "systems")
 
     def __init__(
         self,
@@ -48,11 +72,13 @@ class Dataset(Sequence[Sample]):
         reference_sets: Sequence[tuple[str, ...]],
         group: Sequence[int] | Ints,
         systems: Sequence[str] | None = None,
+        pictures: Pictures | None = None,
     ) -> None:
         self.ids, self.images, self.candidates = list(ids), list(images), list(candidates)
         self.reference_sets = list(reference_sets)
         self.group: Ints = np.asarray(group, dtype=np.int32)
         self.systems = list(systems) if systems is not None else [""] * len(self.ids)
+        self.pictures = pictures
         lengths = {len(self.ids), len(self.images), len(self.candidates), len(self.systems), len(self.group)}
         if len(lengths) != 1:
             raise ValueError(f"columns differ in length: {sorted(lengths)}")
@@ -103,6 +129,7 @@ class Dataset(Sequence[Sample]):
             [self.reference_sets[g] for g in used],
             group,
             [self.systems[i] for i in indices],
+            self.pictures,
         )
 
 
@@ -120,6 +147,8 @@ class Info:
     """Raised whenever a published number moves."""
     on_request: tuple[str, ...] = ()
     """Scores that are given only when they are named; they may be undefined (NaN) for a caption."""
+    needs: tuple[str, ...] = ("references",)
+    """What must be there beside the candidates: `references`, `pictures`, both or neither."""
 
     @property
     def usual(self) -> tuple[str, ...]:
@@ -181,6 +210,14 @@ class Metric:
     def joinable(self) -> bool:
         """Whether statistics of parts scored separately may be stacked."""
         return True
+
+    def needs(self) -> tuple[str, ...]:
+        """What this metric, with its parameters, must have beside the candidates."""
+        return self.info.needs
+
+    def instead(self) -> str:
+        """A hint for users without pictures, such as the name of a variant that needs none."""
+        return ""
 
     def signature_extras(self) -> Mapping[str, Any]:
         """Facts beyond the parameters that decide the score, such as the hash of a table or a checkpoint."""

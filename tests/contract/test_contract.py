@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import zlib
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from capeval.metrics.cider import make_table
 from capeval.registry import label, metric_classes, parse
 from capeval.stored import join, load, save
 from capeval.text.corpus import Corpus
-from capeval.types import Dataset, Metric, Sample
+from capeval.types import Dataset, Floats, Metric, Sample
 
 # Metrics that give their upper bound to a caption equal to its only reference, if it is long enough.
 MAXIMUM_IS_REACHED = {"bleu", "rouge", "cider", "cider_d"}
@@ -40,8 +42,38 @@ def datasets(draw: st.DrawFn) -> Dataset:
     return Dataset.from_samples(samples)
 
 
+class Drawn:
+    """Pictures for metrics that look at them: features that only the image's id decides."""
+
+    encoder = "lite0/7878a0d1b80f"
+    digest = "0" * 64
+
+    def __contains__(self, image: object) -> bool:
+        return True
+
+    def vectors(self, images: Sequence[str]) -> Floats:
+        return self.regions(images).mean(axis=1)
+
+    def regions(self, images: Sequence[str]) -> Floats:
+        return np.stack([self._region(zlib.crc32(image.encode())) for image in images])
+
+    def boxes(self, images: Sequence[str]) -> Floats | None:
+        return None
+
+    @staticmethod
+    def _region(seed: int) -> Floats:
+        # As the encoder's last layer gives them: mostly zero, never more than 6.
+        return np.random.default_rng(seed).normal(-1, 1, (49, 1280)).clip(0, 6).astype(np.float32)
+
+
+def with_pictures(dataset: Dataset, metric: Metric) -> Dataset:
+    if "pictures" in metric.needs():
+        dataset.pictures = Drawn()
+    return dataset
+
+
 def scored(dataset: Dataset, metric: Metric, threads: int = 1) -> Result:
-    return evaluate(dataset, [metric], threads=threads)
+    return evaluate(with_pictures(dataset, metric), [metric], threads=threads)
 
 
 def stats_of(dataset: Dataset, metric: Metric) -> Any:
@@ -61,7 +93,7 @@ def corpus_scores(result: Result) -> list[float]:
 def metric(request: pytest.FixtureRequest, small: Dataset) -> Metric:
     try:
         found = parse(request.param).metric
-        found.stats(Corpus(small))
+        found.stats(Corpus(with_pictures(small, found)))
     except Unavailable as problem:
         pytest.skip(str(problem))
     return found
@@ -105,6 +137,8 @@ def test_info_is_complete(metric: Metric) -> None:
     assert any(character.isdigit() for character in info.citation), "a citation has a year"
     assert info.bounds[0] < info.bounds[1]
     assert info.revision >= 1
+    assert set(info.needs) <= {"references", "pictures"}
+    assert set(metric.needs()) <= {"references", "pictures"}
     assert all(field.default is not None for field in fields(metric))  # type: ignore[arg-type]
 
 
@@ -295,3 +329,15 @@ def test_a_metric_that_depends_on_all_captions_refuses_to_be_joined(metric: Metr
 def test_metrics_do_not_share_score_names() -> None:
     names = list(itertools.chain.from_iterable(metric.info.names for metric in metric_classes().values()))
     assert len(set(names)) == len(names)
+
+
+def test_what_a_metric_needs_is_asked_for(metric: Metric, small: Dataset) -> None:
+    bare = Dataset.from_samples([replace(row, references=()) for row in small])
+    if "pictures" in metric.needs():
+        with pytest.raises(Unavailable, match="--images"):
+            evaluate(Dataset.from_samples(list(small)), [metric])
+    if "references" in metric.needs():
+        with pytest.raises(Unavailable, match="references"):
+            scored(bare, metric)
+    elif metric.needs():
+        assert len(scored(bare, metric)) == len(bare)

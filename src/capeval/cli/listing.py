@@ -17,8 +17,9 @@ def list_command(format_: str) -> None:
     rows = []
     for name, metric in metric_classes().items():
         parameters = ", ".join(f"{f.name}={_shown(f.default)}" for f in fields(metric))  # type: ignore[arg-type]
-        rows.append([name, " ".join(metric.info.names), parameters, metric.info.summary, metric.info.citation])
-    header = ["metric", "scores", "parameters", "what it is", "citation"]
+        needs = " and ".join(metric.info.needs) or "nothing"
+        rows.append([name, " ".join(metric.info.names), parameters, needs, metric.info.summary, metric.info.citation])
+    header = ["metric", "scores", "parameters", "needs", "what it is", "citation"]
     if format_ == "json":
         print_json([dict(zip(header, row, strict=True)) for row in rows])
     elif format_ == "csv":

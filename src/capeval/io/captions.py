@@ -87,8 +87,13 @@ def references_from(obj: object, source: str = "references") -> References:
     return _references(_table_from_object(obj, source, _REFERENCES, by_position=True))
 
 
-def join(candidates: Candidates, references: References, *, strict: bool = False) -> Joined:
-    """Give every candidate the references of its image. `strict` refuses references that no candidate uses."""
+def join(candidates: Candidates, references: References | None, *, strict: bool = False) -> Joined:
+    """Give every candidate the references of its image. `strict` refuses references that no candidate uses.
+
+    None is for metrics that need no references.
+    """
+    if references is None:
+        references = dict.fromkeys(candidates.images, ())
     missing = [i for i, image in enumerate(candidates.images) if image not in references]
     if missing:
         line = candidates.lines[missing[0]] if candidates.lines else None

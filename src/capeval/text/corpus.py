@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
+from capeval.errors import DataError
 from capeval.text.tokenize import encode
-from capeval.types import Dataset, Ints
+from capeval.types import Dataset, Floats, Ints, Pictures
 
 Longs = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -99,6 +100,34 @@ class Corpus:
             self._memo[key] = compute()
         value: T = self._memo[key]
         return value
+
+    @cached_property
+    def pictures(self) -> list[str]:
+        """The distinct images; everything per picture is in this order."""
+        return list(dict.fromkeys(self.dataset.images))
+
+    @cached_property
+    def picture(self) -> Ints:
+        """For each row, the number of its image in `pictures`."""
+        number = {image: i for i, image in enumerate(self.pictures)}
+        return np.array([number[image] for image in self.dataset.images], np.int32)
+
+    def vectors(self) -> Floats:
+        """One feature vector for each of `pictures`."""
+        return self.memo("vectors", lambda: self._source().vectors(self.pictures))
+
+    def regions(self, start: int, stop: int) -> Floats:
+        """The regions of `pictures[start:stop]`; they are too large to be held for all."""
+        return self._source().regions(self.pictures[start:stop])
+
+    def boxes(self, start: int, stop: int) -> Floats | None:
+        """Where the regions of `pictures[start:stop]` are, if that is known."""
+        return self._source().boxes(self.pictures[start:stop])
+
+    def _source(self) -> Pictures:
+        if self.dataset.pictures is None:
+            raise DataError("there are no pictures: give a folder of them (--images) or features (--features)")
+        return self.dataset.pictures
 
     @cached_property
     def reference_digest(self) -> str:

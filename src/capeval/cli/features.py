@@ -1,0 +1,42 @@
+"""`capeval features`."""
+
+from __future__ import annotations
+
+import click
+
+from capeval.cli.common import note, options, threads_option
+from capeval.errors import CapevalError
+
+
+@click.command("features")
+@click.argument("folder", metavar="DIR")
+@options(
+    click.option("-o", "--output", required=True, metavar="FILE", help="The store; one that is there grows."),
+    click.option("--encoder", default="lite0", show_default=True, metavar="NAME",
+                 help="An encoder of the package, or the path of an .onnx file."),
+    click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB a picture instead of 3."),
+    click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
+                 help="What to do about a picture that cannot be read."),
+    threads_option,
+)  # fmt: skip
+def features_command(folder: str, output: str, encoder: str, regions: bool, on_error: str, threads: int) -> None:
+    """Turn the pictures in DIR into features, for metrics and models that look at pictures.
+
+    \b
+    capeval features photos/ -o photos.features
+    capeval features photos/ -o photos.features --regions --on-error skip
+    capeval score results.json -r refs.json --features photos.features
+
+    The id of a picture is its file's name without the ending. Pictures that the store has already are not read again,
+    and an interrupted run goes on where it stopped: call it again.
+    """
+    from capeval.runtime.extract import extract, find_pictures
+
+    found = extract(find_pictures(folder), output, encoder=encoder, regions=regions, on_error=on_error, threads=threads)
+    for problem in found.bad:
+        note(f"left out: {problem}")
+    there = f", {found.there:,} were there already" if found.there else ""
+    bad = f", {len(found.bad):,} left out" if found.bad else ""
+    note(f"{output}: {found.added:,} pictures added{there}{bad}")
+    if found.bad and not found.added and not found.there:
+        raise CapevalError("none of the pictures can be read")

@@ -1,0 +1,152 @@
+"""From pictures to numbers: the encoders that capeval has, and how a picture is prepared for them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.errors import DataError, MissingExtra, UnknownName
+from capeval.io.files import PathLike
+from capeval.runtime.session import open_session, read_model
+
+Floats = npt.NDArray[np.float32]
+Pixels = npt.NDArray[np.uint8]
+
+SHIPPED = {"lite0": "7878a0d1b80f750f53c5d8ec23caed1a7f08868d98d1f4d3ee557d154c4b43b2"}
+"""Encoders inside the package, with the checksums of their files."""
+DEFAULT = "lite0"
+BATCH = 4
+"""Pictures that go through the network together; larger batches leave the processor's cache and are slower."""
+LARGEST_FILE = 1 << 28
+MOST_PIXELS = 89_000_000
+"""Where Pillow begins to warn: a small file may unpack into all memory there is."""
+_ORIENTATION = 0x0112  # in EXIF
+_FOLDER = Path(__file__).parent.parent / "data" / "encoders"
+
+
+class Encoder:
+    """A network that turns pictures into a vector and a grid of regions each.
+
+    `source` is the name of an encoder in the package or the path of an ONNX file with the same inputs and outputs as
+    `tools/build_encoder.py` writes. Any number of threads may call `encode` at once; the numbers depend on the picture
+    alone, not on threads or batches.
+    """
+
+    def __init__(self, source: PathLike = DEFAULT) -> None:
+        path = Path(source)
+        if str(source) in SHIPPED:
+            path = _FOLDER / f"{source}.onnx"
+        elif path.suffix != ".onnx":
+            raise UnknownName("encoder (or path of an .onnx file)", str(source), SHIPPED)
+        self._data, self.path = read_model(path), path
+        digest = hashlib.sha256(self._data).hexdigest()
+        if SHIPPED.get(str(source), digest) != digest:
+            raise DataError("the encoder in the package is damaged. Install capeval again", file=str(path))
+        self.name = f"{path.stem}/{digest[:12]}"
+        """Who made the features: the name and the start of the weights' sha256."""
+
+    @cached_property
+    def _session(self) -> Any:
+        session = open_session(self._data)
+        shapes = {each.name: each.shape for each in session.get_outputs()}
+        (given,) = (each.shape for each in session.get_inputs()[:1])
+        if not {"vector", "regions"} <= set(shapes) or len(given) != 4 or given[1] != given[2] or given[3] != 3:
+            raise DataError("this model is not a picture encoder: see tools/build_encoder.py", file=str(self.path))
+        return session
+
+    @cached_property
+    def side(self) -> int:
+        """Width and height of what the network sees."""
+        return int(self._session.get_inputs()[0].shape[1])
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """How many regions a picture has, and the length of a vector."""
+        shapes = {each.name: each.shape for each in self._session.get_outputs()}
+        return int(shapes["regions"][1]), int(shapes["regions"][2])
+
+    def boxes(self) -> Floats:
+        """The place of each region: x0, y0, x1, y1 from 0 to 1, row by row from the top left."""
+        side = round(self.shape[0] ** 0.5)
+        y, x = np.divmod(np.arange(side * side), side)
+        return np.asarray(np.stack([x, y, x + 1, y + 1], axis=1) / side, np.float32)
+
+    def encode(self, pixels: Pixels) -> tuple[Floats, Floats]:
+        """Vectors [n, d] and regions [n, r, d] of prepared pictures [n, side, side, 3]."""
+        name = self._session.get_inputs()[0].name
+        vectors, regions = [], []
+        for start in range(0, len(pixels), BATCH):
+            each = self._session.run(["vector", "regions"], {name: pixels[start : start + BATCH]})
+            vectors.append(each[0])
+            regions.append(each[1])
+        return np.concatenate(vectors), np.concatenate(regions)
+
+    def encode_files(self, paths: Sequence[PathLike]) -> tuple[Floats, Floats]:
+        """Vectors and regions of picture files."""
+        return self.encode(np.stack([prepare(read_picture(path), self.side, str(path)) for path in paths]))
+
+
+def require_pillow() -> None:
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise MissingExtra("Reading pictures", "learned") from None
+
+
+def read_picture(path: PathLike) -> bytes:
+    """The bytes of a picture file."""
+    try:
+        size = Path(path).stat().st_size
+        if not size:
+            raise DataError("the file is empty", file=str(path))
+        if size > LARGEST_FILE:
+            raise DataError(f"the file has {size:,} bytes: too large for a picture", file=str(path))
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise DataError(f"cannot be read: {problem.strerror}", file=str(path)) from problem
+
+
+def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:
+    """The whole picture, upright, in RGB, squeezed to a square.
+
+    Of an animation the first frame counts; what is transparent becomes white.
+    """
+    require_pillow()
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise Image.DecompressionBombError
+            picture.load()
+            # Both copy a picture that is fine as it is.
+            upright = picture if picture.getexif().get(_ORIENTATION, 1) == 1 else ImageOps.exif_transpose(picture)
+            ready = upright if upright.mode == "RGB" and "transparency" not in upright.info else _rgb(upright)
+            return np.asarray(ready.resize((side, side), Image.Resampling.BICUBIC))
+    except UnidentifiedImageError:
+        raise DataError("this is not a picture, or of a kind that Pillow cannot read", file=name) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise DataError("the picture has too many pixels; make it smaller", file=name) from None
+    except Exception as problem:  # decoders raise OSError, SyntaxError, ValueError, struct.error and more
+        raise DataError(f"the picture is damaged: {problem}", file=name) from problem
+
+
+def _rgb(picture: Any) -> Any:
+    from PIL import Image
+
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
+        values = np.asarray(picture, np.float32)
+        # Files with more than 8 bits a pixel use 16; Pillow's own conversion would cut them off at 255.
+        top = 255.0 if values.max() <= 255 else 65535.0
+        return Image.fromarray((values.clip(0, top) / top * 255).round().astype(np.uint8)).convert("RGB")
+    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        whole = picture.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
+    return picture.convert("RGB")

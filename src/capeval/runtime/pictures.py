@@ -1,0 +1,92 @@
+"""Picture files as features: encoded when a metric asks for them, and kept in the cache for the next time.
+
+The cache goes by the content of a picture, so the same picture is encoded once, whatever its name and folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from capeval.errors import DataError
+from capeval.io.cache import ADVICE, cache_dir
+from capeval.io.features import Features, Floats, StoredFeatures
+from capeval.io.files import PathLike
+from capeval.runtime.encoder import DEFAULT, Encoder, read_picture
+from capeval.runtime.extract import content_hash, extract
+
+
+class PictureFiles(Features):
+    """Pictures by image id; nothing is read before it is needed."""
+
+    def __init__(
+        self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, threads: int | None = None
+    ) -> None:
+        self.source = "the pictures"
+        self._paths = {str(key): Path(path) for key, path in paths.items()}
+        self._encoder, self._threads = Encoder(encoder), threads or os.cpu_count() or 1
+        self._hashes: dict[str, str] = {}
+        self.encoder = self._encoder.name
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self._paths)
+
+    @cached_property
+    def dim(self) -> int:
+        return self._encoder.shape[1]
+
+    @cached_property
+    def region_count(self) -> int:
+        return self._encoder.shape[0]
+
+    @property
+    def digest(self) -> str:
+        return self._encoder.name.partition("/")[2]
+
+    def boxes(self, images: Sequence[str]) -> Floats:
+        return np.repeat(self._encoder.boxes()[None], len(self.known(images)), axis=0)
+
+    def _read(self, column: str, names: Sequence[str]) -> Floats:
+        keys = self._keys(names)
+        features = self._encoded(dict(zip(keys, names)), regions=column == "regions")
+        return features.regions(keys) if column == "regions" else features.vectors(keys)
+
+    def _keys(self, names: Sequence[str]) -> list[str]:
+        """What the cache calls the pictures: the hashes of their content."""
+        new = [name for name in dict.fromkeys(names) if name not in self._hashes]
+        with ThreadPoolExecutor(self._threads) as pool:
+            digests = pool.map(lambda name: content_hash(read_picture(self._paths[name])).hex(), new)
+            self._hashes.update(zip(new, digests))
+        return [self._hashes[name] for name in names]
+
+    def _encoded(self, names: Mapping[str, str], regions: bool) -> Features:
+        """The cache's store, with at least these pictures in it."""
+        store = cache_dir() / "features" / f"{self.encoder.replace('/', '-')}{'-regions' if regions else ''}.features"
+        try:
+            store.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise DataError(f"cannot be made: {problem.strerror}. {ADVICE}", file=str(store.parent)) from problem
+        features = _opened(store)
+        there = set() if features is None else set(features.ids)
+        missing = {key: self._paths[name] for key, name in names.items() if key not in there}
+        if features is None or missing:
+            extract(missing, store, encoder=self._encoder, regions=regions, threads=self._threads, shared=True)
+            features = StoredFeatures(store)
+        return features
+
+
+def _opened(store: Path) -> StoredFeatures | None:
+    """A damaged store is thrown away: it is only a cache."""
+    if not store.exists():
+        return None
+    try:
+        return StoredFeatures(store)
+    except DataError:
+        store.unlink(missing_ok=True)
+        return None

@@ -1,0 +1,233 @@
+"""Pictures on a data set: a metric that looks at them, from the first file to the last number."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import capeval
+from capeval import registry
+from capeval.bench.runner import Settings, _Task
+from capeval.errors import CapevalError, DataError, Unavailable
+from capeval.evaluate import evaluate
+from capeval.runtime import extract as extracting
+from capeval.runtime.pictures import PictureFiles
+from capeval.stored import join, load, save
+from capeval.text.corpus import Corpus
+from capeval.types import Array, Dataset, Info, Metric, Sample
+
+pytest.importorskip("onnxruntime")
+Image = pytest.importorskip("PIL.Image")
+
+
+@dataclass(frozen=True)
+class Brightness(Metric):
+    """The length of the picture's vector: a number that only the picture decides."""
+
+    info: ClassVar[Info] = Info(
+        "brightness",
+        ("brightness",),
+        "how long the vector of a picture is",
+        "Nobody 2020",
+        (0, 1e9),
+        needs=("pictures",),
+    )
+
+    def stats(self, corpus: Corpus) -> Array:
+        return np.linalg.norm(corpus.vectors(), axis=1)[corpus.picture][:, None].astype(np.float64)
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+    def instead(self) -> str:
+        return "darkness needs none"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "pictures").mkdir()
+    for i in range(4):
+        pixels = np.random.default_rng(i).integers(0, 256, (32, 48, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "pictures" / f"COCO_val2014_{i + 1:012}.png")
+    return tmp_path / "pictures"
+
+
+CANDIDATES = {"1": "a dog", "2": "a cat", "3": "two men", "4": "a boat"}
+REFERENCES = {key: [f"{text} again", text] for key, text in CANDIDATES.items()}
+
+
+def test_pictures_are_encoded_once_and_kept_by_content(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = capeval.score(CANDIDATES, REFERENCES, [Brightness(), "bleu_1"], images=folder)
+    assert first.signatures["brightness"].count("|pictures:lite0/7878a0d1b80f|") == 1
+    assert "pictures" not in first.signatures["bleu_1"]
+    monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
+    (folder / "COCO_val2014_000000000001.png").rename(folder / "1.png")
+    again = capeval.score(CANDIDATES, REFERENCES, [Brightness()], images=folder)
+    assert again.per_caption["brightness"].tolist() == first.per_caption["brightness"].tolist()
+    assert len(set(again.per_caption["brightness"])) == 4
+
+
+def test_features_give_what_pictures_give(folder: Path, tmp_path: Path) -> None:
+    extracting.extract(extracting.find_pictures(folder), tmp_path / "x.features", regions=True)
+    by_pictures = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    by_features = capeval.score(CANDIDATES, None, [Brightness()], features=tmp_path / "x.features")
+    assert by_pictures.to_dict() == by_features.to_dict()
+    assert "refs:0" in by_features.signatures["brightness"]
+    files = PictureFiles(extracting.find_pictures(folder))
+    stored = capeval.io.features.open_features(tmp_path / "x.features")
+    assert np.array_equal(files.regions(["2", "1"]), stored.regions(["2", "1"]))
+    assert np.array_equal(files.boxes(["2"]), stored.boxes(["2"]))  # type: ignore[arg-type]
+    with pytest.raises(CapevalError, match="not both"):
+        capeval.score(CANDIDATES, None, [Brightness()], images=folder, features=tmp_path / "x.features")
+
+
+def test_a_damaged_cache_is_built_again(folder: Path, tmp_path: Path) -> None:
+    first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    (store,) = (tmp_path / "cache" / "features").glob("*.features")
+    store.write_bytes(store.read_bytes()[:5000])
+    assert capeval.score(CANDIDATES, None, [Brightness()], images=folder).scores == first.scores
+
+
+def test_without_pictures_the_error_says_what_to_pass() -> None:
+    with pytest.raises(Unavailable, match=r"--images or .*--features.*darkness needs none"):
+        capeval.score(CANDIDATES, REFERENCES, [Brightness()])
+
+
+def test_without_references_the_error_says_what_to_pass(folder: Path) -> None:
+    with pytest.raises(Unavailable, match="bleu compares with references: give them with -r"):
+        capeval.score(CANDIDATES, None, ["bleu"], images=folder)
+
+
+def test_images_without_a_picture_are_named(folder: Path) -> None:
+    more = CANDIDATES | {f"x{i}": "a tree" for i in range(6)}
+    with pytest.raises(DataError, match=r"6 images have no picture.*'x0'.*'x4' and 1 more"):
+        capeval.score(more, None, [Brightness()], images=folder)
+
+
+def test_a_bad_picture_is_named(folder: Path) -> None:
+    (folder / "COCO_val2014_000000000002.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(DataError, match=r"COCO_val2014_000000000002\.png"):
+        capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    assert len(capeval.score({"1": "a dog"}, None, [Brightness()], images=folder)) == 1, "nobody asked for it"
+
+
+def test_the_corpus_numbers_pictures(folder: Path) -> None:
+    rows = [Sample(str(i), image, "a dog", ("a dog",)) for i, image in enumerate(["3", "1", "3", "2"])]
+    dataset = Dataset.from_samples(rows)
+    dataset.pictures = PictureFiles(extracting.find_pictures(folder))
+    corpus = Corpus(dataset)
+    assert corpus.pictures == ["3", "1", "2"]
+    assert corpus.picture.tolist() == [0, 1, 0, 2]
+    assert corpus.vectors() is corpus.vectors()
+    assert corpus.regions(1, 3).shape == (2, 49, 1280)
+    assert corpus.boxes(0, 1).shape == (1, 49, 4)  # type: ignore[union-attr]
+    assert dataset.rows([1, 2]).pictures is dataset.pictures
+    with pytest.raises(DataError, match="--images"):
+        Corpus(Dataset.from_samples(rows)).vectors()
+
+
+def test_parts_with_other_features_do_not_join(folder: Path, tmp_path: Path, looking: None) -> None:
+    def part(key: str, name: str) -> None:
+        result = capeval.score({key: "a dog"}, None, [Brightness()], images=folder)
+        save(result, tmp_path / name)
+
+    part("1", "a.npz")
+    part("2", "b.npz")
+    a, b = load(tmp_path / "a.npz"), load(tmp_path / "b.npz")
+    assert join([a, b]).pictures == "lite0/7878a0d1b80f"
+    other = type(b)(**{**vars(b), "pictures": "other/1"})
+    with pytest.raises(DataError, match="same encoder"):
+        join([a, other])
+
+
+@pytest.fixture
+def looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The metric in the registry, as if it were one of ours."""
+    module = ModuleType("capeval.metrics.brightness")
+    module.Brightness = Brightness  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(registry, "_module_names", lambda: ["bleu", "brightness"])
+    caches = (registry.metric_classes, registry._scores)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_benchmarks_leave_out_rows_without_a_picture(folder: Path, looking: None) -> None:
+    pictures = {str(i + 1): folder / f"COCO_val2014_{i + 1:012}.png" for i in range(2)}
+    dataset = Dataset.from_samples([Sample(key, key, text, (text,)) for key, text in CANDIDATES.items()])
+    notes: list[str] = []
+    for metrics in (["bleu_1", "brightness"], None):
+        task = _Task(metrics, (), Settings(threads=1), lambda step: None, notes.append, PictureFiles(pictures))
+        scores = task.score(dataset)
+        assert np.isnan(scores["brightness"]).tolist() == [False, False, True, True]
+        assert scores["bleu_1"].tolist() == pytest.approx([1, 1, 1, 1])
+        assert {"brightness", "bleu_1"} <= set(task.signatures)
+    assert not notes
+    blind = _Task(None, (), Settings(threads=1), lambda step: None, notes.append)
+    assert "brightness" not in blind.score(dataset)
+    assert "brightness is left out" in notes[0]
+    nothing = _Task(["brightness"], (), Settings(threads=1), lambda step: None, notes.append, PictureFiles({}))
+    with pytest.raises(CapevalError, match="none of the images"):
+        nothing.score(dataset)
+
+
+def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looking: None) -> None:
+    notes: list[str] = []
+    dataset = Dataset.from_samples([Sample("1", "1", "a dog", ("a dog",))])
+    assert "brightness" not in evaluate(dataset, note=notes.append).scores
+    assert [text.split(":")[0] for text in notes] == ["brightness is left out"]
+    bare = Dataset.from_samples([Sample("1", "1", "a dog")])
+    with pytest.raises(CapevalError, match="no metric"):
+        evaluate(bare)
+    bare.pictures = PictureFiles(extracting.find_pictures(folder))
+    assert list(evaluate(bare).scores) == ["brightness"]
+
+
+def test_the_command_line(
+    folder: Path, tmp_path: Path, looking: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from capeval.cli import main
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["capeval", *arguments])
+        try:
+            main()
+        except SystemExit as exit_:
+            return int(exit_.code or 0)
+        return 0
+
+    (tmp_path / "c.json").write_text(json.dumps([{"image_id": int(k), "caption": v} for k, v in CANDIDATES.items()]))
+    (tmp_path / "r.json").write_text(json.dumps(REFERENCES))
+    base = ["score", str(tmp_path / "c.json"), "--format", "json"]
+    assert run(*base, "-m", "brightness", "--images", str(folder)) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert list(scores) == ["brightness"]
+    assert run("features", str(folder), "-o", str(tmp_path / "f")) == 0
+    capsys.readouterr()
+    assert run(*base, "-r", str(tmp_path / "r.json"), "--features", str(tmp_path / "f")) == 0
+    both = json.loads(capsys.readouterr().out)["scores"]
+    assert both["brightness"] == scores["brightness"]
+    assert "bleu_4" in both
+    assert run(*base, "-m", "brightness", "-r", str(tmp_path / "r.json")) == 1
+    assert "--images" in capsys.readouterr().err
+    assert run(*base, "-m", "bleu", "--images", str(folder)) == 2
+    assert "bleu cannot do without" in capsys.readouterr().err
+    assert run(*base) == 2
+    assert "Missing option '-r'" in capsys.readouterr().err
+    assert run(*base, "-m", "brightness", "--images", str(folder), "--features", str(tmp_path / "f")) == 2
+    assert run("list", "--format", "csv") == 0
+    assert "pictures" in capsys.readouterr().out
