@@ -100,6 +100,8 @@ def test_damaged_matlab_files(tmp_path: Path, damage: Any) -> None:
 def root(tmp_path: Path) -> Path:
     """A small part of everything, in the published layouts."""
     captions = {"a.jpg": "a dog runs", "b.jpg": "a cat sleeps", "c.jpg": "two birds fly"}
+    captions["d.jpg"] = "a man sits on the beach"
+    write(tmp_path, "flickr8k/Flickr_8k.testImages.txt", "d.jpg\n")
     lines = [f"{image}#{i}\t{text} {i} ." for image, text in captions.items() for i in range(5)]
     write(tmp_path, "flickr8k/Flickr8k.token.txt", "\n".join(lines) + "\n")
     pairs = [

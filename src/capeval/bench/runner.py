@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from capeval.bench import accuracy, agreement, analysis
 from capeval.bench.agreement import Estimate, Scores
+from capeval.bench.details import details
 from capeval.bench.registry import benchmark, load
 from capeval.bench.scorefile import read_scores
 from capeval.bench.types import Benchmark, Form, Pairs, Ratings, Systems
@@ -20,6 +21,7 @@ from capeval.errors import CapevalError
 from capeval.evaluate import evaluate
 from capeval.io.files import PathLike
 from capeval.registry import label, metric_classes, parse_all
+from capeval.runtime.pictures import PictureFiles
 from capeval.types import Array, Dataset, Metric
 
 OwnMetric = Callable[[Dataset], Sequence[float] | Array]
@@ -54,6 +56,7 @@ class Part:
     scores: Mapping[str, Array]
     metrics: list[dict[str, Any]]
     comparisons: dict[str, Any]
+    signatures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,10 @@ class Outcome:
                 row | ({"seen": self.seen[row["metric"]]} if row["metric"] in self.seen else {}) for row in rows
             ],
             "comparisons": [tag | part.comparisons for tag, part in zip(tags, self.parts)],
+            "analysis": [
+                tag | {"signatures": dict(part.signatures)} | details(part.form, part.scores)
+                for tag, part in zip(tags, self.parts)
+            ],
             "citation": self.benchmark.citation,
         }
         if self.pictures is not None:
@@ -108,10 +115,12 @@ def run(
     parts = []
     for variant in variants or wanted.default_variants:
         progress(f"reading {name}")
-        parts.append(task.measure(load(name, data, variant, note), variant))
-    form = parts[0].form
-    pictures = None if images is None else _count_pictures(wanted, form, Path(images))
-    return Outcome(wanted, _row_count(form), parts, _seen(wanted, task), pictures)
+        form = load(name, data, variant, note)
+        if images is not None:
+            task = replace(task, pictures=_pictures(wanted, form, Path(images), task.settings.threads))
+        parts.append(task.measure(form, variant))
+    pictures = None if task.pictures is None else len(task.pictures.ids)
+    return Outcome(wanted, _row_count(parts[0].form), parts, _seen(wanted, task), pictures)
 
 
 def _listed(metrics: MetricLike | Iterable[MetricLike] | None, scores: Sequence[PathLike]) -> list[MetricLike] | None:
@@ -143,6 +152,9 @@ class _Task:
     settings: Settings
     progress: Callable[[str], None]
     note: Callable[[str], None]
+    pictures: PictureFiles | None = None
+    signatures: dict[str, str] = field(default_factory=dict)
+    """Of the scores made last; where references are drawn, of the first draw."""
 
     def built_in(self) -> list[str | Metric] | None:
         if self.metrics is None:
@@ -157,13 +169,39 @@ class _Task:
         parse_all(self.built_in() or ())
 
     def score(self, dataset: Dataset) -> Scores:
+        dataset.pictures = self.pictures
         found: dict[str, Array] = {}
         built_in = self.built_in()
         if built_in is None or built_in:
-            result = evaluate(dataset, built_in, threads=self.settings.threads, progress=self.progress, note=self.note)
-            found |= result.per_caption
+            found |= self.evaluated(dataset, built_in)
         found |= {_name_of(metric): _called(metric, dataset) for metric in self.own()}
         return {**found, **self.from_files(dataset.ids)}
+
+    def evaluated(self, dataset: Dataset, built_in: list[str | Metric] | None) -> Scores:
+        """Scores of built-in metrics; rows without their picture have none (NaN) of metrics that look at it."""
+        pictures, every = dataset.pictures, range(len(dataset))
+        shown = every if pictures is None else [i for i in every if dataset.images[i] in pictures]
+        given = list(metric_classes()) if built_in is None else built_in
+        looking = [each for each in given if "pictures" in parse_all(each)[0].metric.needs()]
+        reading = [each for each in given if each not in looking]
+        parts: list[tuple[Sequence[str | Metric], Sequence[int]]] = [(reading, every), (looking, shown)]
+        if len(shown) == len(dataset):
+            parts = [(given, every)]
+        elif looking and not shown:
+            raise CapevalError("none of the images has its picture in that folder: see --images")
+        found: dict[str, Array] = {}
+        for metrics, rows in parts:
+            if not metrics:
+                continue
+            result = evaluate(
+                dataset if rows is every else dataset.rows(rows), metrics, threads=self.settings.threads,
+                progress=self.progress, note=self.note, lenient=built_in is None,
+            )  # fmt: skip
+            for key, values in result.per_caption.items():
+                found[key] = np.full(len(dataset), np.nan)
+                found[key][np.asarray(rows)] = values
+            self.signatures.update(result.signatures | self.signatures)
+        return found
 
     def from_files(self, ids: Sequence[str]) -> Scores:
         found: dict[str, Array] = {}
@@ -181,6 +219,10 @@ class _Task:
             )
 
     def measure(self, form: Form, variant: str) -> Part:
+        self.signatures.clear()
+        return replace(self._measured(form, variant), signatures=dict(self.signatures))
+
+    def _measured(self, form: Form, variant: str) -> Part:
         if isinstance(form, Ratings):
             return self.measure_ratings(form, variant)
         if isinstance(form, Pairs):
@@ -270,11 +312,13 @@ def _accuracy_row(estimate: Estimate, spread: float) -> dict[str, float]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "spread": spread}
 
 
-def _count_pictures(wanted: Benchmark, form: Form, root: Path) -> int:
+def _pictures(wanted: Benchmark, form: Form, root: Path, threads: int) -> PictureFiles:
+    """The pictures of those images that have one."""
     if not root.is_dir():
         raise CapevalError(f"there is no folder {root} of pictures")
     images = form.dataset.images if isinstance(form, Ratings) else form.images if isinstance(form, Pairs) else ()
-    return sum(wanted.pictures(root, image) is not None for image in set(images))
+    found = {image: wanted.pictures(root, image) for image in dict.fromkeys(images)}
+    return PictureFiles({image: path for image, path in found.items() if path is not None}, threads=threads)
 
 
 def _row_count(form: Form) -> int:

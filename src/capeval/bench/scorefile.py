@@ -29,14 +29,14 @@ def read_scores(path: PathLike, ids: Sequence[str]) -> dict[str, Array]:
     place = {name: number for number, name in enumerate(ids)}
     columns: dict[str, Array] = {}
     seen: set[str] = set()
-    for line, row in _rows(path):
+    for line, row in score_rows(path):
         name = str(row.get("id", ""))
         if name not in place:
             continue
         if name in seen:
             raise DataError("the same id twice.", file=source, line=line, ids=[name])
         seen.add(name)
-        for metric, value in _scores_of(row, source, line).items():
+        for metric, value in scores_of(row, source, line).items():
             columns.setdefault(metric, np.full(len(ids), np.nan))[place[name]] = value
     missing = [name for name in ids if name not in seen]
     if missing:
@@ -47,7 +47,7 @@ def read_scores(path: PathLike, ids: Sequence[str]) -> dict[str, Array]:
     return columns
 
 
-def _rows(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+def score_rows(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of the file with their lines."""
     source = source_name(path)
     text = utf8_without_bom(read_bytes(path), source).decode()
@@ -74,7 +74,8 @@ def _rows(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
-def _scores_of(row: dict[str, Any], source: str, line: int) -> dict[str, float]:
+def scores_of(row: dict[str, Any], source: str, line: int) -> dict[str, float]:
+    """By metric, the scores of one row; NaN for a blank."""
     nested = row.get("scores")
     given = nested if isinstance(nested, dict) else {key: row[key] for key in row if key not in _NOT_SCORES}
     scores = {}

@@ -9,6 +9,9 @@ import click
 
 from capeval.cli.common import (
     checked,
+    command_line,
+    json_option,
+    keep_json,
     metrics_option,
     note,
     options,
@@ -111,6 +114,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
     click.option("--images", metavar="ROOT", help="Folder of the pictures, for metrics that look at them."),
     variant_option,
     format_option,
+    json_option,
     click.option("--draws", type=click.IntRange(min=1), default=5, show_default=True,
                  help="Pairs: how often references are drawn."),
     click.option("--references", type=click.IntRange(min=1),
@@ -132,6 +136,7 @@ def run_command(
     images: str | None,
     variants: tuple[str, ...],
     format_: str,
+    json_file: str | None,
     draws: int,
     references: int | None,
     ties: str,
@@ -155,8 +160,9 @@ def run_command(
             name, wanted, scores=files, data=data, images=images, variants=variants, settings=settings,
             progress=step, note=note,
         ).to_dict()  # fmt: skip
+    keep_json(json_file, found)
     if format_ == "json":
-        print_json(found)
+        print_json(found | {"command": command_line()})
         return
     note(f"{found['benchmark']}: {found['rows']:,} rows")
     _print_metrics(found)

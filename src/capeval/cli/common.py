@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -35,6 +36,9 @@ format_option = click.option(
     default="table",
     show_default=True,
     help="How results are printed.",
+)
+json_option = click.option(
+    "--json", "json_file", metavar="FILE", help="Keep the result as JSON as well, for `capeval report`."
 )
 tokenizer_option = click.option(
     "--tokenizer",
@@ -85,6 +89,11 @@ def checked(metrics: Sequence[str]) -> Sequence[str] | None:
     return metrics or None
 
 
+def command_line() -> str:
+    """The command that is running, as it could be typed again."""
+    return shlex.join(["capeval", *sys.argv[1:]])
+
+
 def note(message: str) -> None:
     """A remark for the person at the terminal."""
     click.echo(message, err=True)
@@ -92,6 +101,18 @@ def note(message: str) -> None:
 
 def print_json(data: Any) -> None:
     click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def keep_json(path: str | None, data: dict[str, Any]) -> None:
+    """Writes what `--format json` prints, with the command that made it, where a file is asked for."""
+    if path is None:
+        return
+    if path == "-":
+        raise click.UsageError("--json needs a file; --format json prints to standard output")
+    from capeval.io.files import writing
+
+    with writing(path) as stream:
+        stream.write(json.dumps({"command": command_line(), **data}, ensure_ascii=False, allow_nan=False).encode())
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

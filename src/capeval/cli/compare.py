@@ -7,6 +7,8 @@ import click
 from capeval.cli.common import (
     checked,
     format_option,
+    json_option,
+    keep_json,
     metrics_option,
     note,
     options,
@@ -30,6 +32,7 @@ from capeval.progress import status
     references_option,
     metrics_option,
     format_option,
+    json_option,
     tokenizer_option,
     threads_option,
     resamples_option,
@@ -41,6 +44,7 @@ def compare_command(
     references: str,
     metrics: tuple[str, ...],
     format_: str,
+    json_file: str | None,
     tokenizer: str,
     threads: int,
     resamples: int,
@@ -62,6 +66,7 @@ def compare_command(
             a, b, references, checked(metrics),
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step, note=note,
         )  # fmt: skip
+    keep_json(json_file, found.to_dict() | {"a": a, "b": b})
     if format_ == "json":
         print_json(found.to_dict())
         return

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from capeval.api import open_pictures
 from capeval.cli.common import (
     checked,
     format_option,
+    json_option,
+    keep_json,
     metrics_option,
     note,
     options,
     print_csv,
     print_json,
     print_table,
-    references_option,
     refuse_two_stdin,
     resamples_option,
     seed_option,
     threads_option,
     tokenizer_option,
 )
+from capeval.cli.report import check_report_options, write_score_report
 from capeval.evaluate import Result, evaluate
 from capeval.io.captions import join, read_candidates, read_references
 from capeval.progress import status
+from capeval.registry import parse_all
 
 Intervals = dict[str, tuple[float, float]]
 
@@ -32,27 +37,38 @@ Intervals = dict[str, tuple[float, float]]
 @click.command("score")
 @click.argument("candidates", metavar="CANDIDATES")
 @options(
-    references_option,
+    click.option("-r", "--references", metavar="FILE", help="References: COCO annotations, or JSON id -> captions."),
+    click.option("--images", metavar="DIR", help="Folder of the pictures, for metrics that look at them."),
+    click.option("--features", metavar="FILE", help="Features of the pictures: see `capeval features`."),
     metrics_option,
     format_option,
+    json_option,
     click.option(
         "--per-caption", metavar="FILE", help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."
     ),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
+    click.option("--report", "page", metavar="FILE", help="Write a page with tables, figures and examples (HTML)."),
+    click.option("--scores", "files", multiple=True, metavar="FILE",
+                 help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
     click.option("--save", metavar="FILE", help="Keep the statistics, for `capeval join`."),
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
     tokenizer_option,
     threads_option,
     resamples_option,
     seed_option,
-)
+)  # fmt: skip
 def score_command(
     candidates: str,
-    references: str,
+    references: str | None,
+    images: str | None,
+    features: str | None,
     metrics: tuple[str, ...],
     format_: str,
+    json_file: str | None,
     per_caption: str | None,
     intervals: bool,
+    page: str | None,
+    files: tuple[str, ...],
     save: str | None,
     strict: bool,
     tokenizer: str,
@@ -66,17 +82,25 @@ def score_command(
     capeval score results.json -r captions_val2014.json
     capeval score results.jsonl.gz -r refs.json -m bleu -m 'cider_d(df=coco-val2014)' --format json
     capeval score results.csv -r refs.json --per-caption scores.csv --intervals
+    capeval score results.json -r refs.json --report report.html --scores clipscore.csv
 
     Rows with a `system` field are scored system by system. The signature beside each score names all that decides
     it; quote it with the number.
     """
-    refuse_two_stdin(candidates, references)
+    refuse_two_stdin(candidates, references or "")
     wanted = checked(metrics)
+    if images and features:
+        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+    if references is None:
+        refuse_without_references(wanted, bool(images or features))
     if per_caption == "-":
         raise click.UsageError("--per-caption needs a file: standard output has the result")
+    check_report_options(page, files)
     with status() as step:
         step("reading files")
-        joined = join(read_candidates(candidates), read_references(references), strict=strict)
+        known = None if references is None else read_references(references)
+        joined = join(read_candidates(candidates), known, strict=strict)
+        joined.dataset.pictures = open_pictures(images, features, threads)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
         result = evaluate(joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note)
@@ -91,10 +115,20 @@ def score_command(
             save_result(result, save)
         systems = result.by_system() if len(set(result.systems)) > 1 else {"": result}
         ranges: dict[str, Intervals] = {}
-        if intervals:
+        if intervals or page:
             step("resampling")
             ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
-    print_result(result, systems, ranges, format_)
+        if page:
+            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), files, step)
+    keep_json(json_file, _as_json(result, systems, ranges))
+    print_result(result, systems, ranges if intervals else {}, format_)
+
+
+def refuse_without_references(wanted: Sequence[str] | None, has_pictures: bool) -> None:
+    needy = [each.metric.info.name for each in parse_all(wanted or ()) if "references" in each.metric.needs()]
+    if needy or (wanted is None and not has_pictures):
+        why = f": {', '.join(needy)} cannot do without" if needy else ""
+        raise click.UsageError(f"Missing option '-r' / '--references'{why}.")
 
 
 def print_result(result: Result, systems: dict[str, Result], ranges: dict[str, Intervals], format_: str) -> None:

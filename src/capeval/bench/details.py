@@ -1,0 +1,166 @@
+"""What a report shows beside the numbers: how scores lie in each grade, how far they err, and where they err most.
+
+All of it is small, whatever the size of the benchmark: shares in bins, and a few captions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from capeval.bench.agreement import judged_rows, on_common_rows
+from capeval.bench.analysis import rank_mapped_errors
+from capeval.bench.types import Form, Pairs, Ratings
+from capeval.types import Array, Ints
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_BINS = 24
+_MOST_GRADES = 8
+_EACH_WAY = 2
+_REFERENCES = 5
+_ALL = "mean of all metrics"
+
+
+def details(form: Form, scores: Mapping[str, Array]) -> dict[str, Any]:
+    if isinstance(form, Ratings):
+        return {
+            "distributions": {name: _distribution(form, values) for name, values in scores.items()},
+            "errors": {name: _errors(form, values) for name, values in scores.items()},
+            "examples": _examples_of_ratings(form, scores),
+        }
+    return {"examples": _examples_of_pairs(form, scores)} if isinstance(form, Pairs) else {}
+
+
+def shape(values: Array, low: float, high: float, bins: int = _BINS) -> dict[str, Any]:
+    """How some numbers lie; those beyond `low` and `high` are in no bin."""
+    counts = np.histogram(values, bins, (low, high))[0]
+    return {
+        "rows": len(values),
+        "mean": float(values.mean()),
+        "quantiles": np.quantile(values, QUANTILES).tolist(),
+        "shares": np.round(counts / max(1, len(values)), 5).tolist(),
+    }
+
+
+def limits(values: Array, most: float = 0.995) -> tuple[float, float]:
+    """From the lowest to nearly the highest: a few captions far above all others must not flatten the rest."""
+    low, high = float(values.min()), float(np.quantile(values, most))
+    return (low, high) if high > low else (low, max(float(values.max()), low + 1e-9 + abs(low) * 1e-6))
+
+
+def _distribution(ratings: Ratings, scores: Array) -> dict[str, Any]:
+    rows = judged_rows(ratings, scores)
+    labels, group = _grades(rows.human)
+    low = float(rows.score.min())
+    high = max(limits(rows.score[group == i], 0.98)[1] for i in range(len(labels)))
+    grades = [{"grade": label} | shape(rows.score[group == i], low, high) for i, label in enumerate(labels)]
+    return {"low": low, "high": high, "grades": grades}
+
+
+def _grades(human: Array) -> tuple[list[str], Ints]:
+    """A name for each grade and the grade of each row; many different grades are put together in five ranges."""
+    distinct, group = np.unique(human, return_inverse=True)
+    if len(distinct) <= _MOST_GRADES:
+        return [f"{each:.3g}" for each in distinct.tolist()], group.astype(np.int32)
+    edges = np.linspace(distinct[0], distinct[-1], 6)
+    ranges = np.searchsorted(edges[1:-1], human, side="left").astype(np.int32)
+    names = [f"{a:.2g} to {b:.2g}" for a, b in pairwise(edges.tolist())]
+    present = np.unique(ranges)
+    return [names[i] for i in present.tolist()], np.searchsorted(present, ranges).astype(np.int32)
+
+
+def _errors(ratings: Ratings, scores: Array) -> dict[str, Any]:
+    errors = rank_mapped_errors(ratings, scores)
+    human = judged_rows(ratings, scores).human
+    distinct = np.unique(human)
+    reach = max(float(distinct[-1] - distinct[0]), 1e-9)
+    # Bins of half a grade where grades are few. Their number is odd: no error at all is the middle of one.
+    few = 1 < len(distinct) <= _MOST_GRADES
+    bins = 1 + 2 * round(2 * reach / float(np.diff(distinct).min())) if few else _BINS + 1
+    edge = reach * bins / (bins - 1)
+    found = shape(errors, -edge, edge, bins)
+    return {"low": -edge, "high": edge, "mean_absolute": float(np.abs(errors).mean())} | found
+
+
+def _examples_of_ratings(ratings: Ratings, scores: Mapping[str, Array]) -> list[dict[str, Any]]:
+    people = np.full(len(ratings.dataset), np.nan)
+    judged = np.isfinite(ratings.human).any(axis=1)
+    people[judged] = np.nanmean(ratings.human[judged], axis=1)
+    mapped = {name: _mapped_grades(ratings, values) for name, values in scores.items()}
+    chosen = dict(mapped)
+    if len(mapped) > 1:
+        shared = on_common_rows(mapped)
+        chosen = {_ALL: np.mean(list(shared.values()), axis=0), **mapped}
+    found = []
+    for name, grades in chosen.items():
+        error = grades - people
+        for direction, order in (("above", -error), ("below", error)):
+            for row in _first_rows(order, ratings.dataset.images):
+                if order[row] >= 0:  # the metric does not err this way
+                    continue
+                sample = ratings.dataset[row]
+                found.append(
+                    {
+                        "metric": name,
+                        "direction": direction,
+                        "id": sample.id,
+                        "image": sample.image,
+                        "caption": sample.candidate,
+                        "references": list(sample.references[:_REFERENCES]),
+                        "people": float(people[row]),
+                        "grade": float(grades[row]),
+                        "score": float(scores[name][row]) if name in scores else None,
+                    }
+                )
+    return found
+
+
+def _mapped_grades(ratings: Ratings, scores: Array) -> Array:
+    """The metric's grade of each caption on the human scale (`rank_mapped_errors`); NaN where there is none."""
+    captions, _ = np.nonzero(np.isfinite(ratings.human) & np.isfinite(scores)[:, None])
+    grades = np.full(len(scores), np.nan)
+    grades[captions] = rank_mapped_errors(ratings, scores) + judged_rows(ratings, scores).human
+    return grades
+
+
+def _first_rows(order: Array, images: Sequence[str], count: int = _EACH_WAY) -> list[int]:
+    """The rows with the lowest numbers, one for each image."""
+    rows: list[int] = []
+    seen: set[str] = set()
+    for row in np.argsort(order, kind="stable").tolist():
+        if len(rows) == count or not np.isfinite(order[row]):
+            break
+        if images[row] not in seen:
+            seen.add(images[row])
+            rows.append(row)
+    return rows
+
+
+def _examples_of_pairs(pairs: Pairs, scores: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Pairs where a metric prefers the other caption by most, in the mean over the draws of references."""
+    found = []
+    for name, values in scores.items():
+        first, second = values[:, 0::2].mean(axis=0), values[:, 1::2].mean(axis=0)
+        gap = np.where(pairs.first_wins, first - second, second - first)
+        for row in _first_rows(gap, pairs.images, 2 * _EACH_WAY):
+            if gap[row] >= 0:
+                break
+            texts, numbers = (pairs.first[row], pairs.second[row]), (float(first[row]), float(second[row]))
+            best = 0 if pairs.first_wins[row] else 1
+            found.append(
+                {
+                    "metric": name,
+                    "id": pairs.ids[row],
+                    "image": pairs.images[row],
+                    "category": pairs.categories[row],
+                    "caption": texts[best],
+                    "other": texts[1 - best],
+                    "score": numbers[best],
+                    "other_score": numbers[1 - best],
+                    "references": list(pairs.references[row][:_REFERENCES]),
+                }
+            )
+    return found

@@ -1,0 +1,113 @@
+"""`capeval report`, and the report of `capeval score`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from capeval.cli.common import command_line, note, options
+from capeval.evaluate import Result
+from capeval.progress import status
+from capeval.types import Dataset
+
+
+@click.command("report")
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True)
+@options(
+    click.option("-o", "--output", metavar="FILE", help="The page (HTML)."),
+    click.option("--latex", metavar="FILE", help="Write the tables in LaTeX (booktabs)."),
+    click.option("--markdown", metavar="FILE", help="Write the tables in Markdown."),
+    click.option("--figures", metavar="DIR", help="Write each figure as SVG and PNG."),
+    click.option("--title", metavar="TEXT", help="Title of the page."),
+    click.option("--scores", "files", multiple=True, metavar="FILE",
+                 help="Scores made elsewhere, by id (CSV, TSV or JSONL): they stand beside those of each caption."),
+    click.option("-r", "--references", metavar="FILE", help="References, to be shown with the examples."),
+)  # fmt: skip
+def report_command(
+    results: tuple[str, ...],
+    output: str | None,
+    latex: str | None,
+    markdown: str | None,
+    figures: str | None,
+    title: str | None,
+    files: tuple[str, ...],
+    references: str | None,
+) -> None:
+    """Make one page of RESULTs: tables, intervals, tests, distributions, curves and examples.
+
+    \b
+    capeval bench run flickr8k-expert --combine 3 --format json > expert.json
+    capeval report expert.json -o report.html
+    Several results on one page, with tables for a paper and figure files:
+      capeval report scores.json comparison.json curves.json -o report.html --latex tables.tex --figures figures
+    Scores of each caption beside those of another tool:
+      capeval score results.json -r refs.json --per-caption each.jsonl --format json > scores.json
+      capeval report scores.json each.jsonl --scores clipscore.csv -r refs.json -o report.html
+
+    A RESULT is what `capeval score`, `compare`, `bench run` or `robust` prints with --format json, or a file of
+    `capeval score --per-caption` (JSONL, CSV or TSV). The page needs no network and nothing else beside it.
+    """
+    if not (output or latex or markdown or figures):
+        raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")
+    if [output, latex, markdown].count("-") > 1:
+        raise click.UsageError("only one output can go to standard output (-)")
+    from capeval.io.captions import read_references
+    from capeval.io.files import writing
+    from capeval.report import report
+    from capeval.report.build import encoded
+    from capeval.report.plots import require_matplotlib
+
+    if output or figures:
+        require_matplotlib()
+    with status() as step:
+        step("reading results")
+        known = read_references(references) if references else None
+        made = report(results, title=title, scores=files, references=known, command=command_line())
+        for path, form in ((latex, made.latex), (markdown, made.markdown)):
+            if path:
+                with writing(path) as stream:
+                    stream.write(encoded(form()))
+        drawn = made.write_figures(figures, step) if figures else []
+        if output:
+            page = made.html(step)
+            with writing(output) as stream:
+                stream.write(encoded(page))
+    for path in (output, latex, markdown):
+        if path and path != "-":
+            note(f"wrote {path}")
+    if drawn:
+        note(f"wrote {len(drawn)} files to {figures}")
+
+
+def check_report_options(page: str | None, files: Sequence[str]) -> None:
+    """Before any work is done: whether `capeval score` can write the page that it is asked for."""
+    if page == "-":
+        raise click.UsageError("--report needs a file: standard output has the result")
+    if files and not page:
+        raise click.UsageError("--scores goes with --report, which shows them")
+    if page:
+        from capeval.report.plots import require_matplotlib
+
+        require_matplotlib()
+
+
+def write_score_report(
+    path: str,
+    result: Result,
+    dataset: Dataset,
+    scores: dict[str, Any],
+    files: Sequence[str],
+    step: Callable[[str], None],
+) -> None:
+    """The page of `capeval score --report`."""
+    from capeval.report import CaptionScores, report
+
+    references = {image: dataset.reference_sets[group] for image, group in zip(dataset.images, dataset.group.tolist())}
+    rows = CaptionScores(
+        "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
+    )
+    made = report([scores, rows], scores=files, command=command_line())
+    made.write(path, step)
+    note(f"wrote {path}")

@@ -1,0 +1,283 @@
+"""`capeval robust`: what metrics do with captions that were changed on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from capeval.cli.common import (
+    checked,
+    command_line,
+    json_option,
+    keep_json,
+    metrics_option,
+    note,
+    options,
+    print_json,
+    print_table,
+    references_option,
+    refuse_two_stdin,
+    resamples_option,
+    seed_option,
+    threads_option,
+)
+from capeval.progress import status
+
+candidates_argument = click.argument("candidates", metavar="[CANDIDATES]", required=False)
+scores_option = click.option(
+    "--scores", multiple=True, metavar="FILE",
+    help="Scores made elsewhere of the captions that --write gave, by id: CSV, TSV or JSONL.",
+)  # fmt: skip
+sample_option = click.option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Use only N images, drawn with the seed."
+)
+write_option = click.option(
+    "--write", metavar="FILE",
+    help="Write the captions, changed and untouched (JSONL). Without -m and --scores nothing is scored.",
+)  # fmt: skip
+format_option = click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="How results are printed.",
+)  # fmt: skip
+parser_option = click.option(
+    "--parser", type=click.Choice(["official", "fast"]),
+    help="Which parser tells what words are. Without it: official where its grammar is there, else fast.",
+)  # fmt: skip
+common_options = options(
+    references_option, metrics_option, scores_option,
+    click.option("--images", metavar="DIR", help="Folder of the pictures, for metrics that look at them."),
+    click.option("--features", metavar="FILE", help="Features of the pictures: see `capeval features`."),
+    sample_option, write_option, format_option, json_option, threads_option, seed_option,
+)  # fmt: skip
+
+
+@click.group("robust")
+def robust_command() -> None:
+    """See what metrics do with captions that were changed on purpose.
+
+    Without CANDIDATES, people's captions are changed: one reference of each image is held out.
+
+    \b
+    capeval robust curves -r refs.json -m cider_d -m bleu_1
+    capeval robust distractors -r refs.json -m spice -m meteor
+    capeval robust components -r refs.json
+    capeval robust probe results.json -r refs.json
+    capeval robust attacks -r refs.json --format json
+    """
+
+
+@robust_command.command("curves", short_help="Captions made worse step by step.")
+@candidates_argument
+@options(
+    click.option("--transform", "transforms", multiple=True, type=click.Choice(["rc", "wp", "rw"]),
+                 help="rc: captions of other images; wp: permuted words; rw: random words. Without it: all three."),
+    click.option("--gammas", metavar="G,G,...", help="Strengths from 0 to 1. Without it: 0, 0.1 and so on up to 1."),
+)  # fmt: skip
+@common_options
+@click.pass_context
+def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str | None, **given: Any) -> None:
+    """Score captions that are made worse step by step; R is the area below the curve, lower is better.
+
+    \b
+    capeval robust curves -r refs.json -m cider_d -m meteor
+    capeval robust curves results.json -r refs.json -m spice --transform wp --gammas 0.25,0.5,1
+    capeval robust curves -r refs.json --write changed.jsonl
+    capeval robust curves -r refs.json --scores clipscore.csv
+
+    Scores are divided by that of the untouched captions. Gamma 0 and 1 are always there. The neighbours of rc look
+    alike, where pictures or features are given; else their references share words.
+    """
+    from capeval import robust
+    from capeval.robust.curves import GAMMAS, TRANSFORMS
+
+    more = {
+        "candidates": given.pop("candidates"),
+        "transforms": transforms or tuple(TRANSFORMS),
+        "gammas": _gammas(gammas) or GAMMAS,
+    }
+    found = _run(ctx, robust.curves, more, given)
+    if found is not None:
+        marks = [f"{gamma:g}" for gamma in found["gammas"]]
+        rows = [
+            [each["metric"], name, _text(curve["R"]), *map(_text, curve["normalised"])]
+            for name in found["transforms"]
+            for each in found["metrics"]
+            for curve in [each["curves"][name]]
+        ]
+        print_table(["metric", "transform", "R", *marks], rows, numbers=range(2, len(marks) + 3))
+
+
+@robust_command.command("distractors", short_help="The correct caption against a distracted one.")
+@options(parser_option, resamples_option)
+@common_options
+@click.pass_context
+def distractors_command(ctx: click.Context, /, parser: str | None, resamples: int, **given: Any) -> None:
+    """Build six forced-choice tasks from captions, and tell how often metrics choose the correct caption.
+
+    \b
+    capeval robust distractors -r refs.json -m spice -m cider_d
+    capeval robust distractors -r refs.json --write pairs.jsonl
+
+    The correct caption stands against one with another person or scene (replace), one of another image with the same
+    person or scene (share), and the person or scene alone (just). Its references are the other captions of the image.
+    Figures are percentages with 95 % intervals; ties count one half.
+    """
+    from capeval import robust
+
+    found = _run(ctx, robust.distractors, {"parser": parser, "resamples": resamples}, given)
+    _print_choices(found)
+
+
+@robust_command.command("components", short_help="A similar word against a wrong one.")
+@candidates_argument
+@options(parser_option, resamples_option)
+@common_options
+@click.pass_context
+def components_command(ctx: click.Context, /, parser: str | None, resamples: int, **given: Any) -> None:
+    """Change one word into a similar one and into a wrong one; tell how often metrics prefer the similar one.
+
+    \b
+    capeval robust components -r refs.json -m meteor -m wmd
+
+    Figures are percentages with 95 % intervals, for objects, actions and properties (count, colour, state).
+    """
+    from capeval import robust
+
+    more = {"candidates": given.pop("candidates"), "parser": parser, "resamples": resamples}
+    _print_choices(_run(ctx, robust.components, more, given))
+
+
+@robust_command.command("probe", short_help="The same in other words.")
+@candidates_argument
+@common_options
+@click.pass_context
+def probe_command(ctx: click.Context, /, **given: Any) -> None:
+    """Say the same in another way: synonyms, a redundant phrase, another word order.
+
+    \b
+    capeval robust probe -r refs.json -m cider_d -m spice
+    capeval robust probe one_caption.json -r refs.json
+
+    The table has the score of the captions that could be changed, and what it was before.
+    """
+    from capeval import robust
+
+    found = _run(ctx, robust.probe, {"candidates": given.pop("candidates")}, given)
+    if found is None:
+        return
+    if found["captions"] == 1:
+        for name, text in found["examples"][0].items():
+            note(f"{name}: {text or '(cannot be changed)'}")
+    names = list(found["versions"])
+    rows = [
+        [each["metric"], _text(each["untouched"])]
+        + [
+            f"{_text(each['versions'][name]['score'])} ({_percent(each['versions'][name]['relative'])})"
+            for name in names
+        ]
+        for each in found["metrics"]
+    ]
+    header = ["metric", "untouched", *(f"{name} ({found['changed'][name]:,})" for name in names)]
+    print_table(header, rows, numbers=range(1, len(header)))
+
+
+@robust_command.command("attacks", short_help="Repeated, padded, cut, off-topic and empty captions.")
+@candidates_argument
+@common_options
+@click.pass_context
+def attacks_command(ctx: click.Context, /, **given: Any) -> None:
+    """Repeat, pad and cut captions, take off-topic and empty ones: the score relative to the untouched.
+
+    \b
+    capeval robust attacks -r refs.json -m spice -m cider_d
+    """
+    from capeval import robust
+
+    found = _run(ctx, robust.attacks, {"candidates": given.pop("candidates")}, given)
+    if found is None:
+        return
+    names = list(found["attacks"])
+    rows = [
+        [each["metric"], _text(each["untouched"]), *(_percent(each["attacks"][name]["relative"]) for name in names)]
+        for each in found["metrics"]
+    ]
+    print_table(["metric", "untouched", *names], rows, numbers=range(1, len(names) + 2))
+
+
+def _run(
+    ctx: click.Context, check: Callable[..., Any], more: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Runs a check with its options. None if the result was printed, or nothing was scored."""
+    refuse_two_stdin(given["references"], more.get("candidates") or "")
+    metrics: Sequence[str] | None = checked(given["metrics"])
+    write, scores = given["write"], given["scores"]
+    only_write = write and not metrics and not scores
+    if given["images"] and given["features"]:
+        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+    if write == "-" and not only_write:
+        raise click.UsageError("--write needs a file: standard output has the result")
+    with status() as step:
+        outcome = check(
+            given["references"], () if only_write else metrics, scores=scores, sample=given["sample"],
+            images=given["images"], features=given["features"], seed=given["seed"],
+            threads=given["threads"], progress=step, note=note, **more,
+        )  # fmt: skip
+        if write:
+            step("writing captions")
+            outcome.write(write)
+    if write:
+        note(f"{len(outcome.dataset):,} captions were written to {write}.")
+    if only_write:
+        return None
+    found: dict[str, Any] = outcome.with_facts(command=command_line(), arguments=_arguments(ctx)).to_dict()
+    keep_json(given["json_file"], found)
+    if given["format_"] == "json":
+        print_json(found)
+        return None
+    count = found.get("captions")
+    note(f"{count:,} captions" if count is not None else f"{found['pairs']:,} pairs")
+    return found
+
+
+def _arguments(ctx: click.Context) -> dict[str, Any]:
+    """What was asked for; how many threads and in which form is no matter of the result."""
+    return {key: value for key, value in ctx.params.items() if key not in ("threads", "format_", "json_file", "write")}
+
+
+def _gammas(text: str | None) -> tuple[float, ...]:
+    try:
+        gammas = tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        gammas = (-1.0,)
+    if not all(0 <= gamma <= 1 for gamma in gammas):
+        raise click.BadParameter("numbers from 0 to 1 with commas between them are needed", param_hint="--gammas")
+    return gammas
+
+
+def _print_choices(found: dict[str, Any] | None) -> None:
+    if found is None:
+        return
+    keys = list(
+        dict.fromkeys(key for each in found["metrics"] for key, value in each.items() if isinstance(value, dict))
+    )
+    rows = [[each["metric"], *(_estimate(each[key]) for key in keys)] for each in found["metrics"]]
+    counts = found["categories"]
+    header = ["metric", *(f"{key} ({counts[key]:,})" if key in counts else key for key in keys)]
+    print_table(header, rows, numbers=range(1, len(header)))
+
+
+def _estimate(value: dict[str, Any]) -> str:
+    if value["value"] is None:
+        return "-"
+    low, high = (_text(value[key], 1) for key in ("low", "high"))
+    return f"{value['value']:.1f} [{low}, {high}]"
+
+
+def _text(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,118 @@
+"""What a report is made of: sections of texts, tables, figures and examples. How it looks is decided elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from capeval.report.charts import Chart
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table. With a value it is a number: aligned to the right, and sorted by value."""
+
+    text: str
+    value: float | None = None
+    best: bool = False
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines that are shown as they are, such as a command."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, what is said below it, what it shows in words, and its numbers."""
+
+    name: str
+    """In small letters with hyphens; the name of its files."""
+    title: str
+    caption: str
+    chart: Chart
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One caption with what metrics, and perhaps people, make of it."""
+
+    caption: str
+    facts: Sequence[tuple[str, str]]
+    references: Sequence[str] = ()
+    other: str = ""
+    """The second caption of a pair."""
+    marks: tuple[str, str] = ("", "")
+    """What is said of the first and of the second."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    title: str
+    examples: Sequence[Example]
+    folded: bool = False
+
+
+Block = Text | Code | Table | Figure | Examples
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    blocks: Sequence[Block]
+    sections: Sequence[Section] = field(default=())
+
+    def walk(self) -> Iterator[Section]:
+        """This section and all below it."""
+        yield self
+        for each in self.sections:
+            yield from each.walk()
+
+
+def name_cell(text: str) -> Cell:
+    """A cell with a name out of code, such as a metric."""
+    return Cell(text, code=True)
+
+
+def number(value: float | None, digits: int = 4, best: bool = False) -> Cell:
+    if value is None or not math.isfinite(value):
+        return Cell("–")
+    return Cell(f"{value:.{digits}f}", value, best)
+
+
+def count(value: int | float) -> Cell:
+    return Cell(f"{value:,.10g}", float(value))
+
+
+def estimate(found: dict[str, float | None], digits: int = 4, best: bool = False) -> Cell:
+    """A value with its interval."""
+    value, low, high = found["value"], found.get("low"), found.get("high")
+    if value is None:
+        return Cell("–")
+    limits = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return Cell(f"{value:.{digits}f}{limits}", value, best)
+
+
+def p_value(value: float | None) -> Cell:
+    if value is None:
+        return Cell("–")
+    return Cell("< 0.001" if value < 0.001 else f"{value:.3f}", value)

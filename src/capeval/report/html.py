@@ -1,0 +1,181 @@
+"""A report as one HTML page that needs nothing else. Every text is escaped: captions and names are anybody's words."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib.resources import files
+
+from capeval.report.blocks import Block, Cell, Code, Example, Examples, Figure, Section, Table, Text
+from capeval.report.svg import inline_svg
+from capeval.report.theme import LIGHT
+
+# A column of texts longer than this may be broken into lines.
+_LONG = 40
+
+
+def render(title: str, about: str, sections: Sequence[Section], drawn: Callable[[str], None]) -> str:
+    """The page; `drawn` is told the title of each figure before it is drawn."""
+    page = _Page(drawn)
+    body = "".join(page.section(section, 2) for section in sections)
+    css, js = _file("page.css"), _file("page.js")
+    light = " ".join(f"--{role}: {color};" for role, color in LIGHT.items())
+    css = css.replace("/*LIGHT*/", f"  {light}")
+    digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
+    # The page may run its own script and nothing else, and may fetch nothing at all.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="capeval">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>
+{css}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<div class="page">
+<header><h1>{escape(title)}</h1><p class="about">{escape(about)}</p></header>
+<div class="columns">
+<nav aria-labelledby="contents"><h2 id="contents">Contents</h2>{page.contents(sections)}</nav>
+<main id="content">{body}</main>
+</div>
+</div>
+<script>{js}</script>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return files("capeval.report").joinpath(name).read_text("utf-8")
+
+
+def _text(text: str) -> str:
+    """Escaped, and a per cent sign stays with its number."""
+    return escape(text).replace(" %", "\u00a0%")
+
+
+class _Page:
+    """Writes the parts of a page, and gives each an id of its own."""
+
+    def __init__(self, drawn: Callable[[str], None]) -> None:
+        self.drawn = drawn
+        self.ids: dict[int, str] = {}
+        self.used: set[str] = {"content", "contents"}
+        self.figures = self.tables = 0
+
+    def id_of(self, section: Section) -> str:
+        if id(section) not in self.ids:
+            plain = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+            name, number = plain, 1
+            while name in self.used:
+                number += 1
+                name = f"{plain}-{number}"
+            self.used.add(name)
+            self.ids[id(section)] = name
+        return self.ids[id(section)]
+
+    def contents(self, sections: Sequence[Section]) -> str:
+        items = [
+            f'<li><a href="#{self.id_of(each)}">{escape(each.title)}</a>'
+            f"{self.contents(each.sections) if each.sections else ''}</li>"
+            for each in sections
+        ]
+        return f"<ol>{''.join(items)}</ol>"
+
+    def section(self, section: Section, level: int) -> str:
+        name = self.id_of(section)
+        tag = f"h{min(level, 6)}"
+        inside = "".join(self.block(each, level) for each in section.blocks)
+        below = "".join(self.section(each, level + 1) for each in section.sections)
+        title = f'<{tag} id="{name}">{escape(section.title)}</{tag}>'
+        return f'<section aria-labelledby="{name}">{title}{inside}{below}</section>\n'
+
+    def block(self, block: Block, level: int) -> str:
+        if isinstance(block, Text):
+            return f"<p>{_text(block.text)}</p>"
+        if isinstance(block, Code):
+            return f"<pre><code>{escape(chr(10).join(block.lines))}</code></pre>"
+        if isinstance(block, Table):
+            return self.table(block)
+        if isinstance(block, Figure):
+            return self.figure(block)
+        return self.examples(block, level)
+
+    def table(self, table: Table) -> str:
+        self.tables += 1
+        key = f"table-{self.tables}"
+        columns = range(len(table.header))
+        numbers = [any(row[i].value is not None for row in table.rows) for i in columns]
+        longs = [any(len(row[i].text) > _LONG for row in table.rows) and not numbers[i] for i in columns]
+        head = "".join(
+            f'<th scope="col"{_classes(number=numbers[i])}>{_text(name)}</th>' for i, name in enumerate(table.header)
+        )
+        rows = "".join(
+            f"<tr>{''.join(_cell(cell, i, numbers[i], longs[i]) for i, cell in enumerate(row))}</tr>\n"
+            for row in table.rows
+        )
+        sortable = ' class="sortable"' if len(table.rows) > 2 else ""
+        return (
+            f'<div class="table-block"><p class="table-title" id="{key}">{_text(table.caption)}</p>'
+            f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{key}">'
+            f'<table aria-labelledby="{key}"{sortable}><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
+            "</div></div>\n"
+        )
+
+    def figure(self, figure: Figure) -> str:
+        self.figures += 1
+        key = f"figure-{self.figures}"
+        self.drawn(figure.title)
+        end = "" if figure.title.endswith("?") else "."
+        numbers = ""
+        if figure.table:
+            numbers = (
+                f"<details><summary>Numbers of figure {self.figures}</summary>{self.table(figure.table)}</details>"
+            )
+        return (
+            f'<figure id="{key}"><div class="scroll" role="region" tabindex="0" aria-labelledby="{key}-title">'
+            f"{inline_svg(figure.chart, key, figure.title)}</div>"
+            f"<figcaption><strong>Figure {self.figures}. {_text(figure.title)}{end}</strong> {_text(figure.caption)}"
+            f"</figcaption>{numbers}</figure>\n"
+        )
+
+    def examples(self, block: Examples, level: int) -> str:
+        inside = "".join(_example(each) for each in block.examples)
+        return f"<details{'' if block.folded else ' open'}><summary>{escape(block.title)}</summary>{inside}</details>\n"
+
+
+def _example(example: Example) -> str:
+    facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in example.facts)
+    references = "".join(f"<li>{escape(each)}</li>" for each in example.references)
+    both = zip(example.marks, [example.caption, *([example.other] if example.other else [])])
+    captions = "".join(
+        f"<blockquote>{f'<small>{escape(mark)}</small> ' if mark else ''}{escape(text)}</blockquote>"
+        for mark, text in both
+    )
+    listed = f'<p class="quiet">References</p><ul>{references}</ul>' if references else ""
+    return f'<div class="example">{captions}<dl class="facts">{facts}</dl>{listed}</div>'
+
+
+def _cell(cell: Cell, column: int, is_number: bool, is_long: bool) -> str:
+    tag, scope = ("th", ' scope="row"') if column == 0 else ("td", "")
+    value = "" if cell.value is None else f' data-value="{cell.value!r}"'
+    text = escape(cell.text) if cell.code else _text(cell.text)
+    inside = f"<code>{text}</code>" if cell.code else text
+    if cell.value is not None:  # the interval stands back behind the value
+        inside = re.sub(r" ([\[(].*)", r" <small>\1</small>", inside)
+    return f"<{tag}{scope}{value}{_classes(number=is_number, best=cell.best, long=is_long)}>{inside}</{tag}>"
+
+
+def _classes(**given: bool) -> str:
+    names = " ".join(name for name, wanted in given.items() if wanted)
+    return f' class="{names}"' if names else ""

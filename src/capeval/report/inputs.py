@@ -1,0 +1,124 @@
+"""Reading what a report is made from: results as the commands print them, and files of scores for each caption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from capeval.bench.scorefile import score_rows, scores_of
+from capeval.errors import DataError
+from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
+from capeval.types import Array
+
+References = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class CaptionScores:
+    """Captions with their scores, as columns; NaN where a caption has no score."""
+
+    name: str
+    ids: Sequence[str]
+    images: Sequence[str]
+    systems: Sequence[str]
+    captions: Sequence[str]
+    scores: Mapping[str, Array]
+    references: References = field(default_factory=dict)
+    """By image, where they are known."""
+    elsewhere: frozenset[str] = frozenset()
+    """Scores that were not made here."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def with_scores(self, files: Iterable[PathLike]) -> CaptionScores:
+        """The same with scores from files, joined by id, and by system where the file has one."""
+        added: dict[str, Array] = {}
+        for path in files:
+            added |= _joined(path, self.ids, self.systems)
+        both = [name for name in added if name in self.scores]
+        if both:
+            raise DataError(f"scores from a file have the name of others: {', '.join(both)}. Name them otherwise")
+        return replace(self, scores={**self.scores, **added}, elsewhere=self.elsewhere | set(added))
+
+
+def read_result(path: PathLike) -> dict[str, Any] | CaptionScores:
+    """A result of a command, or the scores of each caption (JSONL, CSV or TSV)."""
+    source = source_name(path)
+    if format_from_name(path) in ("jsonl", "csv", "tsv"):
+        return read_caption_scores(path)
+    text = utf8_without_bom(read_bytes(path), source)
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as problem:
+        raise DataError(
+            f"broken JSON: {problem}. A result is what a command prints with --format json", file=source
+        ) from None
+    if not isinstance(data, dict):
+        raise DataError("this is no result of a command. Scores of each caption come as JSONL, CSV or TSV", file=source)
+    return data
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def read_caption_scores(path: PathLike) -> CaptionScores:
+    """As `capeval score --per-caption` writes them."""
+    source = source_name(path)
+    texts: dict[str, list[str]] = {"id": [], "image": [], "system": [], "candidate": []}
+    columns: dict[str, list[float]] = {}
+    seen: set[tuple[str, str]] = set()
+    for line, row in score_rows(path):
+        if "candidate" not in row:
+            raise DataError(
+                "the row has no `candidate`. Files with scores alone come with --scores", file=source, line=line
+            )
+        key = (str(row["id"]), str(row.get("system") or ""))
+        if key in seen:
+            raise DataError("the same id twice.", file=source, line=line, ids=[key[0]])
+        seen.add(key)
+        for name, column in texts.items():
+            column.append(str(row.get(name) or ("" if name != "image" else row["id"])))
+        scores = scores_of(row, source, line)
+        if (columns and scores.keys() != columns.keys()) or not scores:
+            raise DataError("other scores than in the rows before it, or none", file=source, line=line)
+        for name, value in scores.items():
+            columns.setdefault(name, []).append(value)
+    if not columns:
+        raise DataError("there are no rows in it", file=source)
+    arrays = {name: np.array(values) for name, values in columns.items()}
+    return CaptionScores(source, texts["id"], texts["image"], texts["system"], texts["candidate"], arrays)
+
+
+def _joined(path: PathLike, ids: Sequence[str], systems: Sequence[str]) -> dict[str, Array]:
+    source = source_name(path)
+    place = {(key, system): row for row, (key, system) in enumerate(zip(ids, systems))}
+    by_id = {key: row for row, key in enumerate(ids)}
+    has_own_ids = len(by_id) == len(ids)
+    columns: dict[str, Array] = {}
+    seen: set[int] = set()
+    for line, row in score_rows(path):
+        key, system = str(row.get("id", "")), str(row.get("system") or "")
+        if not system and not has_own_ids:
+            raise DataError(
+                "several systems use the same ids, so a field `system` is needed in each row", file=source, line=line
+            )
+        found = place.get((key, system)) if system and any(systems) else by_id.get(key)
+        if found is None:
+            continue
+        if found in seen:
+            raise DataError("the same id twice.", file=source, line=line, ids=[key])
+        seen.add(found)
+        for name, value in scores_of(row, source, line).items():
+            columns.setdefault(name, np.full(len(ids), np.nan))[found] = value
+    missing = [key for row, key in enumerate(ids) if row not in seen]
+    if missing:
+        raise DataError(f"{len(missing)} of {len(ids)} captions have no score in it.", file=source, ids=missing)
+    if not columns:
+        raise DataError("there is no column of scores in it", file=source)
+    return columns

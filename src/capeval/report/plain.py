@@ -1,0 +1,244 @@
+"""Sections of plain scores: of one or several systems, and of each caption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from capeval.bench.details import limits, shape
+from capeval.report.blocks import (
+    Block,
+    Cell,
+    Example,
+    Examples,
+    Figure,
+    Section,
+    Table,
+    Text,
+    count,
+    name_cell,
+    number,
+)
+from capeval.report.charts import Forest, Heat, Histograms, Interval, Panel, Shape, Violins
+from capeval.report.inputs import CaptionScores
+from capeval.types import Array
+
+_EXTREMES = 4
+_PAIRS = 3
+_EACH_WAY = 2
+_REFERENCES = 5
+_MOST_SYSTEMS = 8
+
+
+def scores_section(data: Mapping[str, Any], source: str) -> Section:
+    """From the result of `capeval score`."""
+    systems: Mapping[str, Any] = data.get("systems") or {"": data}
+    ranges = {name: each.get("intervals") or {} for name, each in systems.items()}
+    several = len(systems) > 1
+    has_ranges = any(ranges.values())
+    rows = []
+    for key in data["scores"]:
+        found = {name: each["scores"].get(key) for name, each in systems.items()}
+        best = max((value for value in found.values() if value is not None), default=None)
+        for name, value in found.items():
+            limits_ = ranges[name].get(key, {})
+            rows.append(
+                [
+                    name_cell(key),
+                    *([Cell(name)] if several else []),
+                    number(value, best=several and value is not None and value == best),
+                    *([number(limits_.get("low")), number(limits_.get("high"))] if has_ranges else []),
+                ]
+            )
+    header = ["metric", *(["system"] if several else []), "score", *(["low", "high"] if has_ranges else [])]
+    blocks: list[Block] = [
+        Text(f"{data['n']:,} captions" + (f" of {len(systems)} systems" if several else "") + origin(source)),
+        Table("Scores" + (" with 95 % intervals" if has_ranges else ""), header, rows),
+    ]
+    if has_ranges:
+        blocks += _forests(data, systems, ranges)
+    return Section("Scores", blocks)
+
+
+def origin(source: str) -> str:
+    """The end of the sentence about a result: the file it is from, if it is from one."""
+    return f", from {source}." if source else "."
+
+
+def _forests(data: Mapping[str, Any], systems: Mapping[str, Any], ranges: Mapping[str, Any]) -> list[Block]:
+    def points(keys: Sequence[str], label: Callable[[str, str], str]) -> list[Interval]:
+        found = []
+        for key in keys:
+            for name, each in systems.items():
+                ends = ranges[name].get(key, {})
+                found.append(Interval(label(key, name), each["scores"].get(key), ends.get("low"), ends.get("high")))
+        return found
+
+    told = "Images were drawn with replacement; the line holds 95 % of the draws."
+    if len(systems) == 1:
+        chart = Forest(points(list(data["scores"]), lambda key, _: key), "score")
+        return [Figure("scores", "Scores with 95 % intervals", told, chart)]
+    return [
+        Figure(f"scores-{key}", f"{key} of each system", told, Forest(points([key], lambda _, name: name), key))
+        for key in data["scores"]
+    ]
+
+
+def captions_section(rows: CaptionScores) -> Section:
+    """From the scores of each caption."""
+    scores = {name: values for name, values in rows.scores.items() if np.isfinite(values).any()}
+    below = [_distributions(rows, scores)]
+    ranks = {name: _percentiles(values) for name, values in scores.items()}
+    if len(scores) > 1 and len(rows) > 2:
+        below.append(_correlations(ranks))
+    below.append(_extremes(rows, scores, ranks))
+    if len(scores) > 1 and len(rows) > 2:
+        below.append(_disagreements(rows, scores, ranks))
+    return Section("Scores of each caption", [_summary(rows, scores)], [each for each in below if each.blocks])
+
+
+def _summary(rows: CaptionScores, scores: Mapping[str, Array]) -> Table:
+    cells = []
+    for name, values in scores.items():
+        known = values[np.isfinite(values)]
+        low, middle, high = np.quantile(known, [0.05, 0.5, 0.95]).tolist()
+        made = [Cell("elsewhere" if name in rows.elsewhere else "here")] if rows.elsewhere else []
+        cells.append([name_cell(name), *made, count(len(known)), number(float(known.mean())), number(middle),
+                      number(low), number(high)])  # fmt: skip
+    header = ["metric", *(["made"] if rows.elsewhere else []), "captions", "mean", "median", "5 %", "95 %"]
+    return Table("Scores of the captions, taken one by one", header, cells)
+
+
+def _distributions(rows: CaptionScores, scores: Mapping[str, Array]) -> Section:
+    systems = np.array(rows.systems)
+    names = list(dict.fromkeys(rows.systems))
+    split = 1 < len(names) <= _MOST_SYSTEMS
+    panels = []
+    for name, values in scores.items():
+        known = np.isfinite(values)
+        low, high = limits(values[known])
+        bins = min(24, max(6, round(2 * float(known.sum()) ** (1 / 3))))  # Rice's rule
+        groups = [(system, values[known & (systems == system)]) for system in names] if split else [("", values[known])]
+        shapes = [to_shape(system, shape(mine, low, high, bins)) for system, mine in groups if len(mine)]
+        panels.append(Panel(name, low, high, shapes))
+    if split:
+        told = "The width is the share of captions; the thick line the middle half, the point the median."
+        figure = Figure(
+            "distributions", "Scores of the captions of each system", told, Violins(panels, "score by system")
+        )
+    else:
+        told = "The share of captions with each score. The broken line is the median."
+        figure = Figure(
+            "distributions", "Scores of the captions", told, Histograms(panels, "share of captions by score")
+        )
+    return Section("Distributions", [figure])
+
+
+def to_shape(label: str, data: Mapping[str, Any]) -> Shape:
+    return Shape(label, data["rows"], data["quantiles"], data["shares"])
+
+
+def _percentiles(values: Array) -> Array:
+    """The share of captions with a lower score, ties counted half; NaN stays."""
+    known = np.isfinite(values)
+    _, place, counts = np.unique(values[known], return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    ranks = np.full(len(values), np.nan)
+    ranks[known] = middle[place] / max(1, known.sum())
+    return ranks
+
+
+def _rank_correlation(a: Array, b: Array) -> float | None:
+    both = np.isfinite(a) & np.isfinite(b)
+    x, y = a[both], b[both]
+    if len(x) < 2 or x.std() == 0 or y.std() == 0:
+        return None
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _correlations(ranks: Mapping[str, Array]) -> Section:
+    found: dict[tuple[str, str], float | None] = {(name, name): 1.0 for name in ranks}
+    for a, b in combinations(ranks, 2):
+        found[a, b] = found[b, a] = _rank_correlation(ranks[a], ranks[b])
+
+    names = sorted(ranks, key=lambda name: -sum(found[name, other] or 0.0 for other in ranks))
+    values = [[found[a, b] for b in names] for a in names]
+    figure = Figure(
+        "correlation",
+        "Correlation between the metrics",
+        "Spearman's correlation over captions. Metrics that agree most with the others come first.",
+        Heat(names, names, values, "correlation", "Spearman's correlation"),
+        matrix_table("Correlation between the metrics (Spearman)", names, names, values),
+    )
+    return Section("Correlation between metrics", [figure])
+
+
+def matrix_table(
+    caption: str, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]], digits: int = 3
+) -> Table:
+    cells = []
+    for name, line in zip(rows, values):
+        numbers = [
+            Cell("") if rows == columns and name == column else number(value, digits)
+            for column, value in zip(columns, line)
+        ]
+        cells.append([name_cell(name), *numbers])
+    return Table(caption, ["", *columns], cells)
+
+
+def _extremes(rows: CaptionScores, scores: Mapping[str, Array], ranks: Mapping[str, Array]) -> Section:
+    """By the mean place that the metrics give a caption among the others."""
+    given = np.stack(list(ranks.values()))
+    counts = np.isfinite(given).sum(axis=0)
+    place = np.where(counts > 0, np.nansum(given, axis=0) / np.maximum(counts, 1), np.nan)
+    order = [row for row in np.argsort(place, kind="stable").tolist() if np.isfinite(place[row])]
+    size = min(_EXTREMES, len(order) // 2)
+    shown = list(scores)
+
+    def examples(chosen: Sequence[int]) -> list[Example]:
+        return [
+            _example(rows, row, [(name, number(float(scores[name][row]), 3).text) for name in shown]) for row in chosen
+        ]
+
+    blocks = [
+        Examples("Captions that the metrics rank highest", examples(order[::-1][:size])),
+        Examples("Captions that the metrics rank lowest", examples(order[:size])),
+    ]
+    return Section("Best and worst captions", [block for block in blocks if block.examples])
+
+
+def _disagreements(rows: CaptionScores, scores: Mapping[str, Array], ranks: Mapping[str, Array]) -> Section:
+    pairs = [(a, b, _rank_correlation(ranks[a], ranks[b])) for a, b in combinations(scores, 2)]
+    least = sorted((pair for pair in pairs if pair[2] is not None), key=lambda pair: pair[2] or 0.0)[:_PAIRS]
+    blocks: list[Block] = []
+    for a, b, together in least:
+        gap = ranks[a] - ranks[b]
+        order = [row for row in np.argsort(-np.abs(gap), kind="stable").tolist() if np.isfinite(gap[row])]
+        chosen = [row for row in order if gap[row] > 0][:_EACH_WAY] + [row for row in order if gap[row] < 0][:_EACH_WAY]
+        examples = [
+            _example(
+                rows,
+                row,
+                [
+                    (name, f"{scores[name][row]:.3f}, above {100 * ranks[name][row]:.0f} % of captions")
+                    for name in (a, b)
+                ],
+            )
+            for row in chosen
+        ]
+        if examples:
+            blocks.append(Examples(f"{a} and {b} (correlation {together:.2f})", examples))
+    if blocks:
+        told = "The metrics that correlate least, and the captions that they place most differently among the others."
+        blocks.insert(0, Text(told))
+    return Section("Where metrics disagree", blocks)
+
+
+def _example(rows: CaptionScores, row: int, facts: Sequence[tuple[str, str]]) -> Example:
+    origin = [("system", rows.systems[row])] if rows.systems[row] else []
+    image = [("image", rows.images[row])]
+    references = rows.references.get(rows.images[row], ())
+    return Example(rows.captions[row], [*origin, *image, *facts], list(references)[:_REFERENCES])

@@ -1,0 +1,178 @@
+"""The page in a real browser: Debian's chromium, without a window."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="drawing needs matplotlib: pip install 'capeval[report]'")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="the browser is driven by playwright: pip install playwright"
+)
+image = pytest.importorskip("PIL.Image", reason="screenshots are looked at with Pillow")
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; on Debian: apt install chromium")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+           "--disable-sync", "--disable-dev-shm-usage"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield opened
+        opened.close()
+
+
+class Tab:
+    """An open page, with all that the browser complained of or asked for."""
+
+    def __init__(self, browser: Any, path: Path, **settings: Any) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page = browser.new_page(**settings)
+        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda problem: self.said.append(str(problem)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def js(self, code: str) -> Any:
+        return self.page.evaluate(code)
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any, page: Path) -> Iterator[Tab]:
+    opened = Tab(browser, page, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield opened
+    opened.page.close()
+
+
+def colors(png: bytes) -> list[tuple[int, tuple[int, int, int]]]:
+    """How often each colour is in a picture, the most frequent first."""
+    picture = image.open(io.BytesIO(png)).convert("RGB")
+    return sorted(picture.getcolors(1 << 24), reverse=True)
+
+
+def test_the_browser_has_nothing_to_complain_of(tab: Tab) -> None:
+    tab.js("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    for place in range(0, 30):
+        tab.js(f"window.scrollTo(0, {place} * document.documentElement.scrollHeight / 30)")
+    assert tab.said == []
+
+
+def test_nothing_is_fetched_but_the_page(tab: Tab, page: Path) -> None:
+    assert tab.asked == [page.as_uri()]
+
+
+def test_every_figure_is_told_in_words(tab: Tab) -> None:
+    """As the browser hands it to a screen reader."""
+    count = tab.js("document.querySelectorAll('figure svg').length")
+    named = tab.page.locator("figure").get_by_role("img", name="").all()
+    assert count == len(named) >= 15
+    texts = tab.js(
+        "[...document.querySelectorAll('figure svg')].map((svg) => svg.getAttribute('aria-labelledby').split(' ')"
+        ".map((id) => document.getElementById(id).textContent))"
+    )
+    assert all(len(title) > 5 and len(description) > 30 for title, description in texts)
+
+
+def test_every_figure_is_drawn(tab: Tab) -> None:
+    for number, figure in enumerate(tab.page.locator("figure").all(), 1):
+        drawing = figure.locator("svg")
+        box = drawing.bounding_box()
+        assert box["width"] > 200, number
+        assert box["height"] > 80, number
+        seen = colors(drawing.screenshot())
+        assert len(seen) > 20, f"figure {number} is nearly blank"
+        total = sum(count for count, _ in seen)
+        assert seen[0][0] < 0.99 * total, f"figure {number} is nearly blank"
+
+
+def test_texts_stay_inside_their_drawings(tab: Tab) -> None:
+    outside = tab.js(
+        "[...document.querySelectorAll('figure svg')].flatMap((svg) => { const frame = svg.getBoundingClientRect();"
+        " return [...svg.querySelectorAll('text')].filter((text) => { const box = text.getBoundingClientRect();"
+        " return box.left < frame.left - 2 || box.right > frame.right + 2 || box.top < frame.top - 2 ||"
+        " box.bottom > frame.bottom + 2; }).map((text) => text.textContent); })"
+    )
+    assert outside == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(browser: Any, page: Path, scheme: str) -> None:
+    opened = Tab(browser, page, viewport={"width": 1000, "height": 700}, color_scheme=scheme)
+    for part in ("body", "main > section"):
+        red, green, blue = opened.js(
+            f"getComputedStyle(document.querySelector('{part}')).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
+        )
+        assert (red + green + blue > 600) == (scheme == "light")
+    background = colors(opened.page.locator("figure svg").first.screenshot())[0][1]
+    assert (sum(background) > 600) == (scheme == "light")  # drawings change with the page
+    assert opened.said == []
+    opened.page.close()
+
+
+def test_print(browser: Any, page: Path) -> None:
+    opened = Tab(browser, page, viewport={"width": 1000, "height": 700}, color_scheme="dark")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.js("getComputedStyle(document.querySelector('nav')).display") == "none"
+    opened.js("window.dispatchEvent(new Event('beforeprint'))")
+    assert opened.js("document.querySelectorAll('details:not([open])').length") == 0
+    opened.js("window.dispatchEvent(new Event('afterprint'))")
+    assert opened.js("document.querySelectorAll('details:not([open])').length") > 0
+    printed = opened.page.pdf()
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 30_000
+    opened.page.close()
+
+
+@pytest.mark.parametrize("width", [400, 800, 1600])
+def test_no_width_makes_the_page_scroll_sideways(browser: Any, page: Path, width: int) -> None:
+    opened = Tab(browser, page, viewport={"width": width, "height": 800})
+    opened.js("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert opened.js("document.documentElement.scrollWidth") <= width
+    inside = opened.js(
+        "[...document.querySelectorAll('table')].every((table) => { const frame = table.closest('.scroll');"
+        " return frame.getBoundingClientRect().right <= innerWidth && getComputedStyle(frame).overflowX === 'auto'; })"
+    )
+    assert inside
+    opened.page.close()
+
+
+def test_tables_are_sorted_by_keyboard(tab: Tab) -> None:
+    table = tab.page.locator("table.sortable").first
+    button = table.locator("thead th button").nth(1)
+    column = "(table) => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[1].dataset.value))"
+    button.focus()
+    tab.page.keyboard.press("Enter")
+    values = table.evaluate(column)
+    assert values == sorted(values, reverse=True)
+    assert table.locator("thead th").nth(1).get_attribute("aria-sort") == "descending"
+    tab.page.keyboard.press("Enter")
+    assert table.evaluate(column) == sorted(values)
+    names = table.locator("thead th button").first
+    names.focus()
+    tab.page.keyboard.press("Space")
+    texts = table.locator("tbody th").all_text_contents()
+    assert texts == sorted(texts)
+
+
+def test_the_keyboard_reaches_what_scrolls(tab: Tab) -> None:
+    tab.page.keyboard.press("Escape")
+    first = tab.js("(document.activeElement.blur(), document.querySelector('a').className)")
+    assert first == "skip"
+    assert tab.js("[...document.querySelectorAll('.scroll')].every((each) => each.tabIndex === 0)")
+    assert tab.js("document.querySelectorAll('nav a').length") >= 15
+
+
+def test_captions_are_inert(tab: Tab) -> None:
+    assert tab.js("document.querySelectorAll('script').length") == 1
+    assert tab.js("document.querySelectorAll('img').length") == 0
+    assert "<script>alert('x')</script>" in tab.js("document.querySelector('main').textContent")

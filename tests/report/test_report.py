@@ -1,0 +1,310 @@
+"""Reports from results: what is read, what is refused, and the other forms: LaTeX, Markdown and figure files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capeval.errors import CapevalError, DataError, MissingExtra
+from capeval.report import CaptionScores, report
+from capeval.report.blocks import Cell, Section, Table
+from capeval.report.charts import Curves, Forest, Heat, Interval, describe
+from capeval.report.inputs import read_caption_scores
+from capeval.report.tables import escape_latex, latex, markdown
+
+ROW = {"id": "1", "image": "1", "candidate": "a dog", "scores": {"bleu_1": 0.5}}
+
+
+def captions(**more: Any) -> CaptionScores:
+    fields: dict[str, Any] = {
+        "name": "each",
+        "ids": ["1", "2", "3"],
+        "images": ["1", "2", "3"],
+        "systems": ["", "", ""],
+        "captions": ["a dog", "a cat", "a cow"],
+        "scores": {"bleu_1": np.array([0.1, 0.2, 0.3])},
+    }
+    return CaptionScores(**fields | more)
+
+
+def test_files_are_known_by_their_content(tmp_path: Path, rated: dict[str, Any], compared: dict[str, Any]) -> None:
+    for name, data in (("bench.json", rated), ("compare.json", compared)):
+        (tmp_path / name).write_text(json.dumps(data))
+    (tmp_path / "each.jsonl").write_text(json.dumps(ROW) + "\n")
+    made = report([tmp_path / "bench.json", tmp_path / "compare.json", tmp_path / "each.jsonl"])
+    assert [section.title for section in made.sections] == [
+        "flickr8k-expert", "Comparison", "Scores of each caption", "How it was made",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.json", "{", "broken JSON"),
+        ("a.json", "[1]", "no result of a command"),
+        ("a.json", '{"x": 1}', "no result that a report can show"),
+        ("a.json", '{"scores": {"x": NaN}}', "NaN is no number"),
+        ("a.json", '{"benchmark": "x", "rows": 3}', "the result is not complete: KeyError"),
+        ("a.json", '{"scores": {"x": 1}}', "the result is not complete: KeyError: 'n'"),
+        ("a.json", '{"kind": "robust-new", "captions": 1, "images": 1, "seed": 0}', "not complete"),
+        ("a.jsonl", "", "no rows"),
+        ("a.jsonl", '{"id": "1", "clip": 0.3}', "no `candidate`"),
+        ("a.jsonl", json.dumps(ROW) + "\n" + json.dumps(ROW), "line 2: the same id twice"),
+        ("a.jsonl", json.dumps(ROW) + "\n" + json.dumps(ROW | {"id": "2", "scores": {"x": 1}}), "line 2: other scores"),
+    ],
+)
+def test_bad_files(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=re.escape(said)) as problem:
+        report(tmp_path / name)
+    assert name in str(problem.value)
+
+
+def test_a_missing_file_and_nothing_at_all(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        report(tmp_path / "none.json")
+    with pytest.raises(CapevalError, match="no result"):
+        report([])
+
+
+def test_scores_of_each_caption_from_csv(tmp_path: Path) -> None:
+    (tmp_path / "each.csv").write_text("id,image,system,candidate,bleu_1\n1,i,x,a dog,0.5\n1,i,y,a cat,\n")
+    rows = read_caption_scores(tmp_path / "each.csv")
+    assert rows.systems == ["x", "y"]
+    np.testing.assert_array_equal(rows.scores["bleu_1"], [0.5, np.nan])
+    assert report(rows).sections[0].title == "Scores of each caption"
+
+
+# Scores made elsewhere ----------------------------------------------------------------------------------------------
+
+
+def test_scores_made_elsewhere_stand_beside_ours(tmp_path: Path) -> None:
+    (tmp_path / "clip.csv").write_text("id,clip\n3,0.9\n1,0.7\n2,\n9,1\n")
+    rows = captions().with_scores([tmp_path / "clip.csv"])
+    np.testing.assert_array_equal(rows.scores["clip"], [0.7, np.nan, 0.9])
+    text = report(captions(), scores=[tmp_path / "clip.csv"]).markdown()
+    assert "| `clip` | elsewhere | 2 | 0.8000" in text
+    assert "| `bleu_1` | here | 3 | 0.2000" in text
+
+
+def test_scores_of_several_systems_are_joined_by_system(tmp_path: Path) -> None:
+    ours = captions(ids=["1", "1", "2"], systems=["x", "y", "x"])
+    (tmp_path / "clip.jsonl").write_text(
+        "\n".join(
+            json.dumps({"id": i, "system": s, "clip": v}) for i, s, v in (("1", "y", 2), ("1", "x", 1), ("2", "x", 3))
+        )
+    )
+    np.testing.assert_array_equal(ours.with_scores([tmp_path / "clip.jsonl"]).scores["clip"], [1, 2, 3])
+    (tmp_path / "plain.csv").write_text("id,clip\n1,0.7\n2,0.5\n")
+    with pytest.raises(DataError, match="a field `system` is needed"):
+        ours.with_scores([tmp_path / "plain.csv"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id,clip\n1,0.7\n", "2 of 3 captions have no score"),
+        ("id,clip\n1,1\n1,2\n", "line 3: the same id twice"),
+        ("id,bleu_1\n1,1\n2,2\n3,3\n", "the name of others: bleu_1"),
+        ("id\n1\n2\n3\n", "no column of scores"),
+    ],
+)
+def test_bad_scores_made_elsewhere(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "clip.csv").write_text(content)
+    with pytest.raises(DataError, match=said):
+        captions().with_scores([tmp_path / "clip.csv"])
+
+
+def test_scores_made_elsewhere_need_captions_to_stand_beside(tmp_path: Path, compared: dict[str, Any]) -> None:
+    with pytest.raises(CapevalError, match="and 0 are given"):
+        report(compared, scores=[tmp_path / "clip.csv"])
+
+
+# What is in the sections --------------------------------------------------------------------------------------------
+
+
+def tables_of(made: Any) -> dict[str, Table]:
+    found = {}
+    for top in made.sections:
+        for section in top.walk():
+            for block in section.blocks:
+                table = block if isinstance(block, Table) else getattr(block, "table", None)
+                if table:
+                    found[table.caption] = table
+    return found
+
+
+def test_numbers_are_those_of_the_result(rated: dict[str, Any], paired: dict[str, Any]) -> None:
+    table = tables_of(report(rated))["Agreement with people, with 95 % intervals (images resampled)"]
+    column = list(table.header).index("Kendall tau-c")
+    values = {row[0].text: row[column].value for row in table.rows}
+    assert values == {row["metric"]: row["kendall_c"]["value"] for row in rated["metrics"]}
+    assert [row[column].best for row in table.rows].count(True) == 1
+    accuracy = tables_of(report(paired))["Agreement with people, with 95 % intervals (images resampled)"]
+    assert list(accuracy.header)[2:5] == ["HC", "MM", "mean accuracy (%)"]
+
+
+def test_matrices_are_ordered_by_agreement(rated: dict[str, Any]) -> None:
+    ranked = sorted(rated["metrics"], key=lambda row: -row["kendall_c"]["value"])
+    heats = [figure.chart for figure in report(rated).figures() if isinstance(figure.chart, Heat)]
+    assert [heat.kind for heat in heats] == ["p", "p", "correlation"]
+    names = [row["metric"] for row in ranked]
+    given = rated["comparisons"][0]["names"]
+    for heat, key in zip(heats, ("p_bootstrap_holm", "p_williams", "spearman_between_metrics")):
+        assert list(heat.rows) == list(heat.columns) == names
+        matrix = rated["comparisons"][0][key]
+        assert heat.values[0][1] == matrix[given.index(names[0])][given.index(names[1])]
+
+
+def test_variants_are_sections_of_their_own(rated: dict[str, Any]) -> None:
+    two = dict(rated)
+    two["metrics"] = [{"references": tag} | row for tag in ("strict", "kept") for row in rated["metrics"]]
+    for key in ("comparisons", "analysis"):
+        two[key] = [{"references": tag} | rated[key][0] for tag in ("strict", "kept")]
+    (section, _) = report(two).sections
+    assert [each.title for each in section.sections] == [
+        "flickr8k-expert, references: strict", "flickr8k-expert, references: kept",
+    ]  # fmt: skip
+    assert all(len(each.blocks[0].rows) == 3 for each in section.sections)  # type: ignore[union-attr]
+
+
+def test_a_benchmark_from_before_there_was_an_analysis(rated: dict[str, Any]) -> None:
+    old = {key: value for key, value in rated.items() if key != "analysis"}
+    titles = [each.title for each in report(old).sections[0].sections]
+    assert "Significance" in titles
+    assert "Scores in each grade" not in titles
+
+
+def test_several_systems(scored: tuple[dict[str, Any], CaptionScores]) -> None:
+    data, _ = scored
+    part = {"n": 30, "scores": data["scores"], "intervals": data["intervals"]}
+    made = report({**data, "systems": {"ours": part, "theirs": part}})
+    assert len(made.figures()) == 3
+    assert tables_of(made)["Scores with 95 % intervals"].header[1] == "system"
+
+
+def test_captions_that_a_metric_has_not_scored_are_shown_by_the_others() -> None:
+    some = captions(scores={"x": np.array([0.1, np.nan, 0.3]), "y": np.array([np.nan, 0.9, np.nan])})
+    text = str(report(some).sections[0])
+    assert "a dog" in text
+    assert "–" in text
+    assert "nan" not in text
+
+
+def test_one_caption_is_enough() -> None:
+    one = captions(
+        ids=["1"], images=["1"], systems=[""], captions=["a"], scores={"x": np.array([0.5]), "y": np.array([0.5])}
+    )
+    assert len(report(one).figures()) == 1
+
+
+# Tables for papers --------------------------------------------------------------------------------------------------
+
+
+def small(text: str) -> list[Section]:
+    return [
+        Section(text, [Table(text, [text, "n"], [[Cell(text, code=True), Cell("0.5 [0.4, 0.6]", 0.5, best=True)]])])
+    ]
+
+
+def test_latex_table() -> None:
+    lines = latex("a title", small("x_1")).splitlines()
+    assert lines[4:9] == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{x\_1}",
+        r"\label{tab:capeval-1}",
+        r"\begin{tabular}{lr}",
+    ]
+    assert lines[10] == r"{}x\_1 & n \\"
+    assert lines[12] == r"{}\texttt{x\_1} & \textbf{0.5 [0.4, 0.6]} \\"
+    assert lines[-1] == r"\end{table}"
+
+
+@given(st.text())
+def test_latex_escapes_whatever_comes(text: str) -> None:
+    plain = re.sub(r"\\[a-z]+\{\}|\\[{}$&#%_]|\$\\(?:geq|tau)\$", "", escape_latex(text))
+    assert not set(plain) & set("\\{}$&#%_^~\n")
+
+
+def test_markdown_table() -> None:
+    assert markdown("a_title", small("x|1")).splitlines() == [
+        r"# a\_title", "", r"## x\|1", "", r"**x\|1**", "", r"| x\|1 | n |", "| --- | ---: |",
+        r"| `x\|1` | **0.5 [0.4, 0.6]** |",
+    ]  # fmt: skip
+
+
+@given(st.text())
+def test_markdown_cells_stay_in_their_row(text: str) -> None:
+    line = markdown("t", small(text)).split("\n")[-2]
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3 or "\\|" in line
+    assert "<" not in re.sub(r"\\<|`[^`]*`", "", line)
+
+
+def test_all_tables_are_in_both_forms(everything: list[Any]) -> None:
+    made = report(everything)
+    known = tables_of(made)
+    assert made.latex().count(r"\begin{tabular}") >= len(known)
+    for caption in known:
+        assert escape_latex(caption) in made.latex()
+    assert "capeval robust ... -r 'my refs.json'" in made.markdown()
+
+
+# Figures ------------------------------------------------------------------------------------------------------------
+
+
+def test_words_for_charts() -> None:
+    forest = Forest([Interval("x", 0.5, 0.4, 0.6), Interval("y", 0.1, strong=False), Interval("z", None)], "tau")
+    assert describe(forest) == (
+        "Points with intervals; tau. x: 0.500 (0.400 to 0.600); y: 0.100, may be chance; z: none."
+    )
+    heat = Heat(["x", "y", "z"], ["x", "y", "z"], [[1, 0.01, 0.2], [0.01, 1, 0.03], [0.2, 0.03, 1]], "p", "p-value")
+    assert "2 of 3 pairs differ at p < 0.05. Not told apart: x and z." in describe(heat)
+    curves = Curves([0, 1], {"x": [1.0, 0.25], "y": [None, 2.0]}, "gamma", "score")
+    assert describe(curves) == "Lines; score against gamma. x: from 1 at 0 to 0.25 at 1; y: from 2 at 1 to 2 at 1."
+
+
+def test_figure_files(tmp_path: Path, rated: dict[str, Any]) -> None:
+    pytest.importorskip("matplotlib")
+    made = report(rated)
+    written = made.write_figures(tmp_path / "new" / "figures")
+    assert len(written) == 2 * len(made.figures()) == 12
+    for path in written:
+        data = path.read_bytes()
+        assert data.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+        assert b"#01" + b"00" not in data  # no made-up colour
+    again = made.write_figures(tmp_path / "again")
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+
+
+def test_names_that_are_hard_to_draw(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    names = ["_hidden", "$x^2$", "中文", "a" * 200, "", "<b>&", "x\ny"]
+    lines = {name: [0.1 * i, 0.2 * i] for i, name in enumerate(names)}
+    from capeval.report.svg import inline_svg
+
+    drawn = inline_svg(Curves([0, 1], lines, "x", "y"), "figure-1", "<title>")
+    assert all(text in drawn for text in ("_hidden", "$x^2$", "中文", "&lt;b&gt;&amp;"))
+    assert '<title id="figure-1-title">&lt;title&gt;</title>' in drawn
+    inline_svg(Heat(names, names, [[0.5] * 7] * 7, "p", "p"), "figure-2", "t")
+    inline_svg(Forest([Interval(name, 1.0) for name in names], "axis"), "figure-3", "t")
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, compared: dict[str, Any]) -> None:
+    monkeypatch.setattr("capeval.report.plots.find_spec", lambda name: None)
+    made = report(compared)
+    assert "\\begin{table}" in made.latex()
+    with pytest.raises(MissingExtra, match=r'pip install "capeval\[report\]"'):
+        made.html()
+
+
+def test_the_package_can_be_found() -> None:
+    assert importlib.util.find_spec("capeval.report.plots") is not None
