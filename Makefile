@@ -7,16 +7,17 @@ DEMO := src/capeval/data/demo
 INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
 STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(INPUTS)) | cksum | tr ' ' '-')
 
-.PHONY: help setup demo test lint check bench clean
+.PHONY: help setup demo test test-train lint check bench clean
 help:
 	@echo "make demo    score the embedded captions of two systems and compare them"
 	@echo "make test    run the tests"
+	@echo "make test-train   run the tests of training (installs torch)"
 	@echo "make check   run format, lint and type checks and the tests: what CI runs"
 	@echo "make bench   measure speed against other tools (needs Java for pycocoevalcap)"
 
 $(STAMP):
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,meteor]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@rm -f .venv/installed-*
 	@$(BIN)/python -c "from capeval import engine; print('capeval is set up with the', engine.active(), 'engine' + \
 	  ('' if engine.active() == 'compiled' else ' (no C++17 compiler was found, or the build failed: pip install -v -e . tells)'))"
@@ -25,13 +26,27 @@ $(STAMP):
 setup: $(STAMP)
 
 demo: setup
+	@mkdir -p demo-out
 	@echo && echo "== One system, every metric: capeval score"
-	$(BIN)/capeval score $(DEMO)/system_a.json -r $(DEMO)/references.json --intervals
+	$(BIN)/capeval score $(DEMO)/system_a.json -r $(DEMO)/references.json --intervals --per-caption demo-out/each.jsonl \
+	  --json demo-out/scores.json
 	@echo && echo "== Is A better than B? capeval compare"
-	$(BIN)/capeval compare $(DEMO)/system_a.json $(DEMO)/system_b.json -r $(DEMO)/references.json
+	$(BIN)/capeval compare $(DEMO)/system_a.json $(DEMO)/system_b.json -r $(DEMO)/references.json \
+	  --json demo-out/comparison.json
+	@echo && echo "== What do metrics make of ever worse captions? capeval robust"
+	$(BIN)/capeval robust curves -r $(DEMO)/references.json --json demo-out/curves.json
+	@echo && echo "== All of it on one page: capeval report"
+	$(BIN)/capeval report demo-out/scores.json demo-out/each.jsonl demo-out/comparison.json demo-out/curves.json \
+	  -r $(DEMO)/references.json --title "capeval demo" -o demo-out/report.html
+	@echo "Open demo-out/report.html in a browser."
 
 test: setup
 	$(BIN)/python -m pytest -n auto -q
+
+# torch is large, so what needs it is tested apart. Its version is fixed, so that a repeated run tests the same thing.
+test-train: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check "torch==2.13.0" "safetensors>=0.4" "onnx>=1.15"
+	$(BIN)/python -m pytest -n auto -q tests/train
 
 lint: setup
 	$(BIN)/ruff format --check .

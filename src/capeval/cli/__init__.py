@@ -23,6 +23,11 @@ COMMANDS = {
     "parse": "parse",
     "data": "data",
     "bench": "bench",
+    "robust": "robust",
+    "features": "features",
+    "report": "report",
+    "train": "train",
+    "caption": "caption",
 }
 
 HELP = """Tell how good image captions are.
@@ -49,7 +54,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"capeval.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_command")
+        module = import_module(f"capeval.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def resolve_command(

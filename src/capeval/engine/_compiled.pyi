@@ -4,6 +4,8 @@ import numpy.typing as npt
 from capeval.types import Array, Ints
 
 Longs = npt.NDArray[np.int64]
+Shorts = npt.NDArray[np.int16]
+Floats = npt.NDArray[np.float32]
 
 def scan(
     texts: list[str],
@@ -102,6 +104,27 @@ def meteor_stats(
     group_captions: Ints,
     threads: int,
 ) -> Array: ...
+def parse_network(
+    tokens: Ints,
+    offsets: Longs,
+    inputs: Floats,
+    hidden1: Shorts,
+    hidden1_scale: Floats,
+    input2: Shorts,
+    input2_scale: Floats,
+    bias2: Floats,
+    hidden2: Shorts,
+    hidden2_scale: Floats,
+    output: Shorts,
+    output_scale: Floats,
+    output_bias: Floats,
+    arc: Floats,
+    root: Floats,
+    label: Floats,
+    label_bias: Floats,
+    tags: int,
+    threads: int,
+) -> Ints: ...
 def rank_stats(x: Ints, y: Ints, group: Ints, weights: Ints, threads: int) -> Array: ...
 def scene_stats(
     tuples: Ints,

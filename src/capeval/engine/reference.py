@@ -30,6 +30,7 @@ from capeval.engine.checks import (
     check_sets,
     check_threads,
 )
+from capeval.engine.network import parse_network as parse_network
 from capeval.engine.ranking import rank_stats as rank_stats
 from capeval.engine.scanning import scan as scan
 from capeval.engine.scenes import scene_stats as scene_stats

@@ -25,6 +25,7 @@ class Spice(Metric):
 
     parses: str = ""
 
+    parser: ClassVar[str] = "official"
     info: ClassVar[Info] = Info(
         name="spice",
         names=("spice", *(f"spice_{kind}" for kind in COLUMNS)),
@@ -37,7 +38,7 @@ class Spice(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """For each kind: matched tuples, tuples of the candidate, tuples of the references."""
-        return corpus.memo(("spice", self.parses), lambda: self._stats(corpus))
+        return corpus.memo((self.info.name, self.parses), lambda: self._stats(corpus))
 
     def per_sample(self, stats: Array) -> Array:
         """Of a kind that the references do not speak of there is no score: NaN."""
@@ -65,7 +66,7 @@ class Spice(Metric):
             for fate, tuples in (("matched", found.matched), ("wrong", found.wrong), ("missing", found.missing))
             for each in tuples
         ]
-        facts = {"spice": found.f, "precision": found.precision, "recall": found.recall}
+        facts = {self.info.name: found.f, "precision": found.precision, "recall": found.recall}
         return [Explanation(" / ".join(texts[1:]), facts, ("", "tuple"), rows)]
 
     def signature_extras(self) -> dict[str, str]:
@@ -78,7 +79,7 @@ class Spice(Metric):
     def _tuples(self, captions: list[str], threads: int) -> list[list[SceneTuple]]:
         if self.parses:
             return tuples_from_file(self.parses, captions)
-        return tuples_from_parser(captions, threads)
+        return tuples_from_parser(captions, threads, self.parser)
 
     def _stats(self, corpus: Corpus) -> Array:
         tuples = self._tuples(tokenised(corpus.pieces), corpus.threads)

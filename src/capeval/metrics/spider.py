@@ -43,5 +43,5 @@ class Spider(Metric):
         spice, cider = self._parts()
         return {**spice.signature_extras(), **cider.signature_extras()}
 
-    def _parts(self) -> tuple[Metric, Metric]:
+    def _parts(self) -> tuple[Spice, CiderD]:
         return Spice(parses=self.parses), CiderD(df=self.df)

@@ -49,6 +49,8 @@ _MARKERS = ("case", "mark")
 _KEPT = frozenset(["root", "acl:relcl", "ccomp", "advcl"])
 
 
+Basic = tuple[int, int, str]
+"""An arc of the basic tree: head (0: the root), dependent, relation."""
 _Edge = tuple[str, str, str, bool]
 
 
@@ -57,7 +59,7 @@ class _Work:
 
     __slots__ = ("children", "heads", "relations", "tags", "words")
 
-    def __init__(self, tokens: Sequence[Token], basic: Sequence[tuple[int, int, str]]) -> None:
+    def __init__(self, tokens: Sequence[Token], basic: Sequence[Basic]) -> None:
         size = len(tokens) + 1
         self.words = ["", *(token[0].lower() for token in tokens)]
         self.tags = ["", *(token[1] for token in tokens)]
@@ -94,7 +96,7 @@ def tokens_of_tree(tree: Tree) -> list[Token]:
     return tokens
 
 
-def enhanced_graph(tokens: Sequence[Token], basic: Sequence[tuple[int, int, str]]) -> Graph:
+def enhanced_graph(tokens: Sequence[Token], basic: Sequence[Basic]) -> Graph:
     """The graph of a sentence from its tokens and `basic_dependencies`; edges by dependent, then head."""
     work = _Work(tokens, basic)
     _join_prepositions(work)

@@ -1,24 +1,42 @@
-"""From tokenised captions to graphs and tuples."""
+"""From tokenised captions to graphs and tuples, by the official parser or by the fast one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from typing import Literal
 
 from capeval import progress
-from capeval.parse.grammar import load_grammar
-from capeval.parse.graph import graph_of_tree
+from capeval.errors import UnknownName
+from capeval.parse.dependencies import basic_dependencies
+from capeval.parse.grammar import grammar_path, load_grammar
+from capeval.parse.graph import Basic, enhanced_graph, graph_of_tree, tokens_of_tree
 from capeval.parse.parser import Parser
 from capeval.parse.store import ParseStore
 from capeval.parse.tree import read_tree
-from capeval.spice.graph_types import Graph
+from capeval.spice.graph_types import Graph, Token
 from capeval.spice.tuples import SceneTuple, tuples_of_graph
 
 # Raised whenever a change to the conversion or the rules changes tuples: parses on disk are then made anew.
 REVISION = 1
 # Parsed and stored together: enough to keep all threads busy, little to lose when interrupted.
 BATCH = 1000
+
+ParserName = Literal["official", "fast"]
+PARSERS: tuple[ParserName, ...] = ("official", "fast")
+Dependencies = tuple[tuple[Token, ...], tuple[Basic, ...]]
+"""Words with tags and lemmas, and the basic tree."""
+
+
+def default_parser() -> ParserName:
+    """The official one where its grammar is, else the fast one, which needs nothing."""
+    return "official" if grammar_path().is_file() else "fast"
+
+
+def check_parser(name: str) -> None:
+    if name not in PARSERS:
+        raise UnknownName("parser", name, PARSERS)
 
 
 @lru_cache(maxsize=1)
@@ -37,12 +55,52 @@ def graph_of(tree: str) -> Graph:
     return graph_of_tree(read_tree(tree))
 
 
-def tuples_of(captions: Sequence[str], threads: int = 1) -> list[list[SceneTuple]]:
-    """The tuples of tokenised captions. Each distinct caption is parsed once, ever: parses are kept on disk."""
-    store = ParseStore(f"{official_parser().grammar.digest} {REVISION}")
+def dependencies_of(captions: Sequence[str], parser: str = "official", threads: int = 1) -> Iterator[Dependencies]:
+    """Tags, lemmas and basic trees of tokenised captions; nothing of a caption without words."""
+    check_parser(parser)
+    if parser == "fast":
+        from capeval.fastparse import fast_parser
+
+        yield from fast_parser().parses(captions, threads)
+        return
+    for text in trees_of(captions, threads):
+        tree = read_tree(text) if text else None
+        yield (tuple(tokens_of_tree(tree)), tuple(basic_dependencies(tree))) if tree else ((), ())
+
+
+def graphs_of(captions: Sequence[str], parser: str = "official", threads: int = 1) -> list[Graph]:
+    """The graphs of tokenised captions; a caption without words has one without tokens."""
+    return [enhanced_graph(tokens, basic) for tokens, basic in dependencies_of(captions, parser, threads)]
+
+
+def tuples_of(captions: Sequence[str], threads: int = 1, parser: str = "official") -> list[list[SceneTuple]]:
+    """The tuples of tokenised captions.
+
+    Each distinct caption is parsed once. What the official parser finds is kept on disk; the fast one needs no store.
+    """
+    check_parser(parser)
     wanted = [caption for caption in dict.fromkeys(captions) if caption.strip()]
-    known = store.find(wanted)
-    missing = [caption for caption in wanted if caption not in known]
+    known = _fast(wanted, threads) if parser == "fast" else _official(wanted, threads)
+    return [known.get(caption, []) for caption in captions]
+
+
+def _fast(captions: list[str], threads: int) -> dict[str, list[SceneTuple]]:
+    from capeval.fastparse import fast_parser
+
+    found: dict[str, list[SceneTuple]] = {}
+    telling = progress.bar(f"parsing {len(captions):,} captions", len(captions), "captions")
+    with telling if len(captions) >= 20 * BATCH else nullcontext(_say_nothing) as show:
+        for caption, tuples in zip(captions, fast_parser().tuples(captions, threads), strict=True):
+            found[caption] = tuples
+            if len(found) % BATCH == 0:
+                show(len(found))
+    return found
+
+
+def _official(captions: list[str], threads: int) -> dict[str, list[SceneTuple]]:
+    store = ParseStore(f"{official_parser().grammar.digest} {REVISION}")
+    known = store.find(captions)
+    missing = [caption for caption in captions if caption not in known]
     # A few take no time worth a word.
     telling = progress.bar(f"parsing {len(missing):,} captions", len(missing), "captions")
     with telling if len(missing) >= BATCH else nullcontext(_say_nothing) as show:
@@ -53,7 +111,7 @@ def tuples_of(captions: Sequence[str], threads: int = 1) -> list[list[SceneTuple
             store.add(new)
             known |= new
             show(begin + len(some))
-    return [known.get(caption, []) for caption in captions]
+    return known
 
 
 def _say_nothing(done: int) -> None:

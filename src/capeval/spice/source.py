@@ -40,11 +40,11 @@ def tuples_from_file(path: str, captions: list[str]) -> list[list[SceneTuple]]:
     return [found.get(caption, []) for caption in captions]
 
 
-def tuples_from_parser(captions: list[str], threads: int) -> list[list[SceneTuple]]:
-    """The tuples of each tokenised caption by our own parser."""
+def tuples_from_parser(captions: list[str], threads: int, parser: str = "official") -> list[list[SceneTuple]]:
+    """The tuples of each tokenised caption by the official parser or by the fast one."""
     from capeval.parse import tuples_of
 
-    return tuples_of(captions, threads)
+    return tuples_of(captions, threads, parser)
 
 
 def file_digest(path: str) -> str:

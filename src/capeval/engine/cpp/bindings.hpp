@@ -80,6 +80,7 @@ inline std::vector<std::string_view> texts_of(const nb::list& texts) {
 // Each part of the engine adds its functions to the module.
 void bind_chart(nb::module_& module);
 void bind_meteor(nb::module_& module);
+void bind_network(nb::module_& module);
 void bind_ranking(nb::module_& module);
 void bind_scan(nb::module_& module);
 void bind_scene(nb::module_& module);

@@ -5,6 +5,7 @@ NB_MODULE(_compiled, module) {
     module.doc() = "The compiled engine: the functions of capeval.engine.reference in C++.";
     capeval::bind_chart(module);
     capeval::bind_meteor(module);
+    capeval::bind_network(module);
     capeval::bind_ranking(module);
     capeval::bind_scan(module);
     capeval::bind_scene(module);

@@ -1,0 +1,79 @@
+"""`capeval train`: the learned models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from capeval.cli.common import note, options
+
+
+@click.command("train")
+@click.argument("name", metavar="NAME", required=False)
+@options(
+    click.option("--out", metavar="DIR", help="Folder of the checkpoint."),
+    click.option("--config", metavar="FILE", help="Config as TOML; --show prints one to begin with."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the config."),
+    click.option("--features", multiple=True, metavar="FILE",
+                 help="Features of the pictures, made by `capeval features` or brought as .npy, .npz, .h5; "
+                 "repeat it for several."),
+    click.option("--data", metavar="ROOT", help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared."),
+    click.option("--input", "extra", multiple=True, metavar="KEY=FILE", help="Another file that the model asks for."),
+    click.option("--resume", is_flag=True, help="Go on with a training that was interrupted, or add epochs to one."),
+    click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+                 help="Another number gives slightly different weights."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
+    click.option("--show", is_flag=True, help="Print the config with its defaults as TOML, and stop."),
+)  # fmt: skip
+def train_command(
+    name: str | None,
+    out: str | None,
+    config: str | None,
+    settings: tuple[str, ...],
+    features: tuple[str, ...],
+    data: str | None,
+    extra: tuple[str, ...],
+    resume: bool,
+    threads: int,
+    device: str,
+    show: bool,
+) -> None:
+    """Train the model NAME; without NAME, list the models. Needs the extra `train`.
+
+    \b
+    capeval train captioner --show > my.toml
+    capeval train captioner --config my.toml --set epochs=3 --features coco.features --out my-captioner
+    capeval train captioner --config my.toml --set epochs=3 --features coco.features --out my-captioner --resume
+
+    The folder holds the config, the log of the epochs (log.jsonl), the weights of the best and of the last epoch, and
+    once the training is over the exported model. A training can be stopped at any time, even by force: --resume goes
+    on from its last whole epoch and gives the same weights as a training that was not stopped.
+    """
+    from capeval.train.tasks import task_named, task_names
+
+    if name is None:
+        click.echo("\n".join(task_names()))
+        return
+    kind, make = task_named(name)
+    from capeval.train.config import read_config, show_config
+    from capeval.train.loop import train
+    from capeval.train.task import Inputs
+
+    if show:
+        click.echo(show_config(kind))
+        return
+    if out is None:
+        raise click.UsageError("the folder of the checkpoint is needed: --out DIR")
+    files = dict(_pair(text) for text in extra)
+    inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files)
+    train(
+        make(read_config(kind, config, settings), inputs), out, resume=resume, threads=threads, device=device, note=note
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, file = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"KEY=FILE is needed, not {text!r}", param_hint="--input")
+    return key, file

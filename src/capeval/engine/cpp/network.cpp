@@ -1,0 +1,534 @@
+#include "network.hpp"
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define CAPEVAL_X86 1
+#define CAPEVAL_AVX2 __attribute__((target("avx2")))
+#define CAPEVAL_INLINE inline __attribute__((always_inline))
+#else
+#define CAPEVAL_X86 0
+#define CAPEVAL_INLINE inline
+#endif
+
+namespace capeval {
+namespace {
+
+constexpr float activation_scale = 2047.0F;
+constexpr int64_t block_captions = 32;  // read step by step together, so that a weight once loaded serves all
+constexpr int64_t panel = 16;           // rows of a matrix that are multiplied together
+constexpr int64_t rows_at_once = 4;
+
+bool has_avx2() {
+#if CAPEVAL_X86
+    static const bool found = __builtin_cpu_supports("avx2");
+    return found;
+#else
+    return false;
+#endif
+}
+
+// ---- whole numbers: activations times weights ----
+
+// Weights in panels of 16 rows, pairs of columns together: the order in which they are multiplied.
+struct Packed {
+    std::vector<int16_t> values;
+    std::vector<float> scale;
+    int64_t rows = 0;  // a multiple of the panel
+    int64_t columns = 0;
+
+    explicit Packed(const IntMatrix& matrix)
+        : rows((matrix.rows + panel - 1) / panel * panel), columns(matrix.columns) {
+        values.assign(static_cast<size_t>(rows * columns), 0);
+        scale.assign(static_cast<size_t>(rows), 0.0F);
+        std::copy(matrix.scale.begin(), matrix.scale.end(), scale.begin());
+        for (int64_t row = 0; row < matrix.rows; ++row) {
+            int16_t* target = values.data() + row / panel * panel * columns + row % panel * 2;
+            for (int64_t column = 0; column < columns; ++column) {
+                target[column / 2 * panel * 2 + column % 2] = matrix.values[row * columns + column];
+            }
+        }
+    }
+};
+
+int32_t pair_at(const int16_t* values) {
+    int32_t pair;
+    std::memcpy(&pair, values, sizeof pair);
+    return pair;
+}
+
+#if CAPEVAL_X86
+template <int count>
+CAPEVAL_AVX2 void multiply_panel_avx2(const int16_t* const* inputs, const int16_t* weights, int64_t pairs,
+                                      int32_t* sums) {
+    __m256i low[count], high[count];
+    for (int i = 0; i < count; ++i) low[i] = high[i] = _mm256_setzero_si256();
+    for (int64_t k = 0; k < pairs; ++k) {
+        const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32));
+        const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32 + 16));
+        for (int i = 0; i < count; ++i) {
+            const __m256i input = _mm256_set1_epi32(pair_at(inputs[i] + 2 * k));
+            low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(input, first));
+            high[i] = _mm256_add_epi32(high[i], _mm256_madd_epi16(input, second));
+        }
+    }
+    for (int i = 0; i < count; ++i) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + i * panel), low[i]);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + i * panel + 8), high[i]);
+    }
+}
+#endif
+
+void multiply_panel_plain(const int16_t* const* inputs, int count, const int16_t* weights, int64_t pairs,
+                          int32_t* sums) {
+    std::fill(sums, sums + count * panel, 0);
+    for (int i = 0; i < count; ++i) {
+        for (int64_t k = 0; k < pairs; ++k) {
+            const int32_t first = inputs[i][2 * k], second = inputs[i][2 * k + 1];
+            for (int64_t j = 0; j < panel; ++j) {
+                sums[i * panel + j] += first * weights[k * 32 + 2 * j] + second * weights[k * 32 + 2 * j + 1];
+            }
+        }
+    }
+}
+
+void multiply_panel(const int16_t* const* inputs, int count, const int16_t* weights, int64_t pairs, int32_t* sums) {
+#if CAPEVAL_X86
+    if (has_avx2()) {
+        if (count == 4) return multiply_panel_avx2<4>(inputs, weights, pairs, sums);
+        if (count == 3) return multiply_panel_avx2<3>(inputs, weights, pairs, sums);
+        if (count == 2) return multiply_panel_avx2<2>(inputs, weights, pairs, sums);
+        return multiply_panel_avx2<1>(inputs, weights, pairs, sums);
+    }
+#endif
+    multiply_panel_plain(inputs, count, weights, pairs, sums);
+}
+
+CAPEVAL_INLINE void add_sums_body(const int32_t* __restrict sums, const float* __restrict scale,
+                                  float* __restrict output) {
+    for (int64_t j = 0; j < panel; ++j) output[j] += static_cast<float>(sums[j]) * scale[j];
+}
+
+void add_sums_plain(const int32_t* sums, const float* scale, float* output) { add_sums_body(sums, scale, output); }
+
+#if CAPEVAL_X86
+CAPEVAL_AVX2 void add_sums_avx2(const int32_t* sums, const float* scale, float* output) {
+    add_sums_body(sums, scale, output);
+}
+#endif
+
+void add_sums(const int32_t* sums, const float* scale, float* output) {
+#if CAPEVAL_X86
+    if (has_avx2()) return add_sums_avx2(sums, scale, output);
+#endif
+    add_sums_plain(sums, scale, output);
+}
+
+// outputs[i][r] += inputs[i] . row r of the matrix, for `count` inputs and the matrix's rows `begin` to `end`, which are
+// multiples of the panel; output r - begin.
+void multiply(const int16_t* const* inputs, float* const* outputs, int64_t count, const Packed& matrix, int64_t begin,
+              int64_t end) {
+    int32_t sums[rows_at_once * panel];
+    for (int64_t p = begin; p < end; p += panel) {
+        const int16_t* weights = matrix.values.data() + p * matrix.columns;
+        const float* scale = matrix.scale.data() + p;
+        for (int64_t i = 0; i < count; i += rows_at_once) {
+            const int some = static_cast<int>(std::min(rows_at_once, count - i));
+            multiply_panel(inputs + i, some, weights, matrix.columns / 2, sums);
+            for (int k = 0; k < some; ++k) add_sums(sums + k * panel, scale, outputs[i + k] + (p - begin));
+        }
+    }
+}
+
+// ---- the LSTM's cell ----
+
+// Rounds to the nearest whole number, as every compiler can vectorise it.
+CAPEVAL_INLINE float nearest(float x) {
+    constexpr float magic = 12582912.0F;
+    return (x + magic) - magic;
+}
+
+// 1 / (1 + e^-x), by the same operations as the Python twin.
+CAPEVAL_INLINE float sigmoid(float x) {
+    const float low = -x < -80.0F ? -80.0F : -x;
+    const float y = low > 80.0F ? 80.0F : low;
+    const float n = nearest(y * 1.44269504F);
+    const float r = (y - n * 0.693359375F) - n * -2.12194440e-4F;
+    float p = 1.9875691500e-4F;
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = (p * r) * r + r + 1.0F;
+    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, sizeof power);
+    return 1.0F / (1.0F + p * power);
+}
+
+CAPEVAL_INLINE void cell_body(const float* __restrict gates, float* __restrict state, int16_t* __restrict output,
+                              int64_t size) {
+    for (int64_t j = 0; j < size; ++j) {
+        const float in = sigmoid(gates[j]);
+        const float keep = sigmoid(gates[size + j]);
+        const float fresh = 2.0F * sigmoid(2.0F * gates[2 * size + j]) - 1.0F;
+        const float out = sigmoid(gates[3 * size + j]);
+        const float now = keep * state[j] + in * fresh;
+        state[j] = now;
+        const float shown = out * (2.0F * sigmoid(2.0F * now) - 1.0F);
+        output[j] = static_cast<int16_t>(static_cast<int32_t>(nearest(shown * activation_scale)));
+    }
+}
+
+void cell_plain(const float* gates, float* state, int16_t* output, int64_t size) {
+    cell_body(gates, state, output, size);
+}
+
+#if CAPEVAL_X86
+CAPEVAL_AVX2 void cell_avx2(const float* gates, float* state, int16_t* output, int64_t size) {
+    cell_body(gates, state, output, size);
+}
+#endif
+
+void cell(const float* gates, float* state, int16_t* output, int64_t size) {
+#if CAPEVAL_X86
+    if (has_avx2()) return cell_avx2(gates, state, output, size);
+#endif
+    cell_plain(gates, state, output, size);
+}
+
+// ---- real numbers ----
+
+CAPEVAL_INLINE void add_scaled_body(float factor, const float* values, float* sums, int64_t size) {
+    for (int64_t j = 0; j < size; ++j) sums[j] += factor * values[j];
+}
+
+void add_scaled_plain(float factor, const float* values, float* sums, int64_t size) {
+    add_scaled_body(factor, values, sums, size);
+}
+
+#if CAPEVAL_X86
+CAPEVAL_AVX2 void add_scaled_avx2(float factor, const float* values, float* sums, int64_t size) {
+    add_scaled_body(factor, values, sums, size);
+}
+#endif
+
+// Element by element in the order of the factors, so that wide and narrow machines round alike.
+void add_scaled(float factor, const float* values, float* sums, int64_t size) {
+#if CAPEVAL_X86
+    if (has_avx2()) return add_scaled_avx2(factor, values, sums, size);
+#endif
+    add_scaled_plain(factor, values, sums, size);
+}
+
+float leaky(float x) { return x > 0.0F ? x : 0.1F * x; }
+
+// ---- heads ----
+
+// Scores of the heads of all words: [words, words + 1].
+struct ArcScores {
+    std::vector<float> values;
+    int64_t size = 0;
+
+    float at(int64_t word, int64_t head) const { return values[static_cast<size_t>(word * (size + 1) + head)]; }
+};
+
+// The best head of each word; whether that makes a tree with one word under the root.
+bool greedy(const ArcScores& scores, int32_t* heads, int64_t step) {
+    const int64_t size = scores.size;
+    int64_t roots = 0;
+    std::vector<int64_t> above(static_cast<size_t>(size + 1), 0);
+    for (int64_t word = 0; word < size; ++word) {
+        int64_t best = -1;
+        for (int64_t head = 0; head <= size; ++head) {
+            if (head != word + 1 && (best < 0 || scores.at(word, head) > scores.at(word, best))) best = head;
+        }
+        heads[word * step] = static_cast<int32_t>(best);
+        above[static_cast<size_t>(word + 1)] = best;
+        roots += best == 0;
+    }
+    if (roots != 1) return false;
+    for (int64_t word = 1; word <= size; ++word) {
+        int64_t node = word;
+        for (int64_t steps = 0; node != 0; ++steps) {
+            if (steps > size) return false;
+            node = above[static_cast<size_t>(node)];
+        }
+    }
+    return true;
+}
+
+// The best tree without crossing arcs and with one word under the root (Eisner 1996). Node 0 is the root.
+class Projective {
+public:
+    explicit Projective(const ArcScores& scores) : scores_(scores), nodes_(scores.size + 1) {
+        const auto cells = static_cast<size_t>(nodes_ * nodes_ * 4);
+        best_.assign(cells, 0.0F);
+        split_.assign(cells, 0);
+    }
+
+    void solve(int32_t* heads, int64_t step) {
+        // Among the words alone; the root is put on top in the end.
+        for (int64_t width = 1; width < nodes_ - 1; ++width) {
+            for (int64_t left = 1; left + width < nodes_; ++left) fill(left, left + width);
+        }
+        int64_t top = 1;
+        float most = -std::numeric_limits<float>::infinity();
+        for (int64_t word = 1; word < nodes_; ++word) {
+            const float score = (best(closed_left, 1, word) + best(closed_right, word, nodes_ - 1)) + scores_.at(word - 1, 0);
+            if (score > most) {
+                most = score;
+                top = word;
+            }
+        }
+        heads[(top - 1) * step] = 0;
+        trace(closed_left, 1, top, heads, step);
+        trace(closed_right, top, nodes_ - 1, heads, step);
+    }
+
+private:
+    // A span is open when an arc joins its ends, closed when its head has all its words on that side. `left`: the head
+    // is the right end.
+    enum Kind { open_left, open_right, closed_left, closed_right };
+
+    size_t cell(Kind kind, int64_t left, int64_t right) const {
+        return static_cast<size_t>((static_cast<int64_t>(kind) * nodes_ + left) * nodes_ + right);
+    }
+    float best(Kind kind, int64_t left, int64_t right) const { return best_[cell(kind, left, right)]; }
+
+    void keep(Kind kind, int64_t left, int64_t right, int64_t at, float score, bool first) {
+        const size_t place = cell(kind, left, right);
+        if (first || score > best_[place]) {
+            best_[place] = score;
+            split_[place] = at;
+        }
+    }
+
+    void fill(int64_t left, int64_t right) {
+        for (int64_t at = left; at < right; ++at) {
+            const float inside = best(closed_right, left, at) + best(closed_left, at + 1, right);
+            keep(open_left, left, right, at, inside + scores_.at(left - 1, right), at == left);
+            keep(open_right, left, right, at, inside + scores_.at(right - 1, left), at == left);
+        }
+        for (int64_t at = left; at < right; ++at) {
+            keep(closed_left, left, right, at, best(closed_left, left, at) + best(open_left, at, right), at == left);
+        }
+        for (int64_t at = left + 1; at <= right; ++at) {
+            keep(closed_right, left, right, at, best(open_right, left, at) + best(closed_right, at, right),
+                 at == left + 1);
+        }
+    }
+
+    void trace(Kind kind, int64_t left, int64_t right, int32_t* heads, int64_t step) const {
+        if (left == right) return;
+        const int64_t at = split_[cell(kind, left, right)];
+        switch (kind) {
+            case open_left:
+            case open_right:
+                heads[((kind == open_left ? left : right) - 1) * step] =
+                    static_cast<int32_t>(kind == open_left ? right : left);
+                trace(closed_right, left, at, heads, step);
+                trace(closed_left, at + 1, right, heads, step);
+                break;
+            case closed_left:
+                trace(closed_left, left, at, heads, step);
+                trace(open_left, at, right, heads, step);
+                break;
+            case closed_right:
+                trace(open_right, left, at, heads, step);
+                trace(closed_right, at, right, heads, step);
+                break;
+        }
+    }
+
+    const ArcScores& scores_;
+    int64_t nodes_;
+    std::vector<float> best_;
+    std::vector<int64_t> split_;
+};
+
+// ---- the network ----
+
+class Runner {
+public:
+    explicit Runner(const ParserNetwork& network)
+        : net_(network),
+          hidden1_(network.hidden1),
+          input2_(network.input2),
+          hidden2_(network.hidden2),
+          output_(network.output) {}
+
+    // Captions `order[begin]` to `order[end]`, longest first.
+    void run(const Captions& captions, const int64_t* order, int64_t count, int32_t* results) const {
+        const int64_t size = net_.hidden(), width = 8 * size;
+        std::vector<int64_t> first(static_cast<size_t>(count) + 1, 0);  // where each caption's words begin
+        for (int64_t c = 0; c < count; ++c) first[c + 1] = first[c] + captions.length(order[c]);
+        const int64_t words = first[count];
+        std::vector<float> gates(static_cast<size_t>(words * width));
+        std::vector<int16_t> outputs1(static_cast<size_t>(words * 2 * size)), outputs2(outputs1.size());
+
+        for (int64_t c = 0; c < count; ++c) {
+            for (int64_t i = 0; i < captions.length(order[c]); ++i) {
+                const float* input = net_.inputs.data + int64_t{captions.begin(order[c])[i]} * width;
+                std::copy(input, input + width, gates.data() + (first[c] + i) * width);
+            }
+        }
+        layer(first, gates, hidden1_, outputs1.data());
+        for (int64_t word = 0; word < words; ++word) {
+            std::copy(net_.bias2.begin(), net_.bias2.end(), gates.data() + word * width);
+        }
+        multiply_all(outputs1.data(), words, input2_, gates.data(), width);
+        layer(first, gates, hidden2_, outputs2.data());
+        std::vector<float> made(static_cast<size_t>(words * output_.rows), 0.0F);
+        for (int64_t word = 0; word < words; ++word) {
+            std::copy(net_.output_bias.begin(), net_.output_bias.end(), made.data() + word * output_.rows);
+        }
+        multiply_all(outputs2.data(), words, output_, made.data(), output_.rows);
+        for (int64_t c = 0; c < count; ++c) {
+            decide(made.data() + first[c] * output_.rows, first[c + 1] - first[c],
+                   results + captions.offsets[order[c]] * parse_columns);
+        }
+    }
+
+private:
+    void multiply_all(const int16_t* inputs, int64_t words, const Packed& matrix, float* outputs, int64_t width) const {
+        const int16_t* from[block_captions];
+        float* to[block_captions];
+        for (int64_t begin = 0; begin < words; begin += block_captions) {
+            const int64_t count = std::min(block_captions, words - begin);
+            for (int64_t i = 0; i < count; ++i) {
+                from[i] = inputs + (begin + i) * matrix.columns;
+                to[i] = outputs + (begin + i) * width;
+            }
+            multiply(from, to, count, matrix, 0, matrix.rows);
+        }
+    }
+
+    // Both directions; `outputs` gets the forward ones of a word, then the backward ones.
+    void layer(const std::vector<int64_t>& first, std::vector<float>& gates, const Packed& hidden,
+               int16_t* outputs) const {
+        const int64_t size = net_.hidden(), count = static_cast<int64_t>(first.size()) - 1;
+        std::vector<float> state(static_cast<size_t>(block_captions * size));
+        const int16_t* from[block_captions];
+        float* to[block_captions];
+        for (int64_t direction = 0; direction < 2; ++direction) {
+            std::fill(state.begin(), state.end(), 0.0F);
+            int64_t active = count;
+            for (int64_t step = 0;; ++step) {
+                while (active > 0 && first[active] - first[active - 1] <= step) --active;
+                if (active == 0) break;
+                for (int64_t c = 0; c < active; ++c) {
+                    const int64_t word = direction == 0 ? first[c] + step : first[c + 1] - 1 - step;
+                    const int64_t before = direction == 0 ? word - 1 : word + 1;
+                    to[c] = gates.data() + word * 8 * size + direction * 4 * size;
+                    from[c] = outputs + before * 2 * size + direction * size;
+                }
+                if (step > 0) multiply(from, to, active, hidden, direction * 4 * size, (direction + 1) * 4 * size);
+                for (int64_t c = 0; c < active; ++c) {
+                    const int64_t word = direction == 0 ? first[c] + step : first[c + 1] - 1 - step;
+                    cell(to[c], state.data() + c * size, outputs + word * 2 * size + direction * size, size);
+                }
+            }
+        }
+    }
+
+    // Tags, heads and labels of one caption from the outputs of its words.
+    void decide(const float* made, int64_t words, int32_t* results) const {
+        if (words == 0) return;
+        const int64_t arcs = net_.arcs(), parts = net_.parts(), width = output_.rows;
+        for (int64_t i = 0; i < words; ++i) {
+            const float* own = made + i * width;
+            results[i * parse_columns] = static_cast<int32_t>(std::max_element(own, own + net_.tags) - own);
+        }
+        const ArcScores scores = arc_scores(made, words);
+        if (!greedy(scores, results + 1, parse_columns)) Projective(scores).solve(results + 1, parse_columns);
+        const int64_t dependent = net_.tags + 2 * arcs, head = dependent + parts;
+        std::vector<float> labels(static_cast<size_t>(net_.labels()));
+        for (int64_t i = 0; i < words; ++i) {
+            const int32_t above = results[i * parse_columns + 1];
+            const float* one = made + i * width + dependent;
+            const float* other = above == 0 ? net_.root.data + arcs : made + (above - 1) * width + head;
+            std::copy(net_.label_bias.begin(), net_.label_bias.end(), labels.begin());
+            for (int64_t k = 0; k < parts; ++k) {
+                add_scaled(leaky(one[k] + other[k]), net_.label.data + k * net_.labels(), labels.data(), net_.labels());
+            }
+            results[i * parse_columns + 2] =
+                static_cast<int32_t>(std::max_element(labels.begin(), labels.end()) - labels.begin());
+        }
+    }
+
+    ArcScores arc_scores(const float* made, int64_t words) const {
+        const int64_t arcs = net_.arcs(), width = output_.rows;
+        // The heads' outputs, a column for each head, so that one dependent meets all heads at once.
+        std::vector<float> heads(static_cast<size_t>(arcs * (words + 1)));
+        for (int64_t k = 0; k < arcs; ++k) {
+            float* row = heads.data() + k * (words + 1);
+            row[0] = leaky(net_.root[k]);
+            for (int64_t i = 0; i < words; ++i) row[i + 1] = leaky(made[i * width + net_.tags + arcs + k]);
+        }
+        ArcScores scores{std::vector<float>(static_cast<size_t>(words * (words + 1)), 0.0F), words};
+        std::vector<float> wanted(static_cast<size_t>(arcs));
+        for (int64_t i = 0; i < words; ++i) {
+            std::copy(net_.arc.data, net_.arc.data + arcs, wanted.begin());
+            const float* own = made + i * width + net_.tags;
+            for (int64_t k = 0; k < arcs; ++k) {
+                add_scaled(leaky(own[k]), net_.arc.data + (k + 1) * arcs, wanted.data(), arcs);
+            }
+            float* row = scores.values.data() + i * (words + 1);
+            for (int64_t k = 0; k < arcs; ++k) {
+                add_scaled(wanted[static_cast<size_t>(k)], heads.data() + k * (words + 1), row, words + 1);
+            }
+        }
+        return scores;
+    }
+
+    const ParserNetwork& net_;
+    Packed hidden1_, input2_, hidden2_, output_;
+};
+
+void check(const IntMatrix& matrix, int64_t rows, int64_t columns, const char* message) {
+    require(matrix.rows == rows && matrix.columns == columns, message);
+    require(matrix.values.size == rows * columns && matrix.scale.size == rows, message);
+    for (const int16_t value : matrix.values) require(value >= -2047 && value <= 2047, "weights must lie within 2047");
+}
+
+void check(const ParserNetwork& network) {
+    const int64_t size = network.hidden(), labels = network.labels();
+    require(size > 0 && size % 4 == 0 && size <= 256, "hidden units must be a multiple of 4, at most 256");
+    require(labels > 0 && network.label.size % labels == 0, "label must have a row for each part");
+    require(network.tags > 0 && network.arcs() > 0, "root must hold arcs and parts");
+    require(network.inputs.size % (8 * size) == 0, "inputs must have eight times the hidden units");
+    check(network.hidden1, 8 * size, size, "hidden1 has the wrong size");
+    check(network.input2, 8 * size, 2 * size, "input2 has the wrong size");
+    check(network.hidden2, 8 * size, size, "hidden2 has the wrong size");
+    const int64_t outputs = network.tags + 2 * network.arcs() + 2 * network.parts();
+    check(network.output, outputs, 2 * size, "output has the wrong size");
+    require(network.bias2.size == 8 * size && network.output_bias.size == outputs, "a bias has the wrong size");
+    require(network.arc.size == (network.arcs() + 1) * network.arcs(), "arc has the wrong size");
+}
+
+}  // namespace
+
+Buffer<int32_t> parse_network(const Captions& captions, const ParserNetwork& network, int threads) {
+    check_threads(threads);
+    check(captions);
+    check(network);
+    check_range(captions.tokens, network.words(), "tokens must be rows of inputs");
+    Buffer<int32_t> results(captions.tokens.size * parse_columns);
+    std::vector<int64_t> order(static_cast<size_t>(captions.count()));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return captions.length(a) > captions.length(b); });
+    const Runner runner(network);
+    for_blocks(captions.count(), block_captions, threads, [&](int64_t begin, int64_t end) {
+        runner.run(captions, order.data() + begin, end - begin, results.data());
+    });
+    return results;
+}
+
+}  // namespace capeval

@@ -1,0 +1,80 @@
+"""What a model must supply to be trained."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from capeval.train.config import TrainConfig
+
+Batch = dict[str, Tensor]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the data is; kept apart from the config, since it differs from machine to machine."""
+
+    data: Path | None = None
+    """Folder of the data sets; None: as `capeval bench` finds it."""
+    features: tuple[Path, ...] = ()
+    """Files of picture features."""
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """Other files by name, as the model wants them."""
+
+
+class Task(ABC):
+    """A model's training. The constructor of each takes its config and `Inputs`, and draws nothing at random."""
+
+    name: ClassVar[str]
+    monitor: ClassVar[str]
+    """The number of `validate` that decides which epoch is best."""
+    better: ClassVar[Literal["max", "min"]] = "max"
+    config: TrainConfig
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """The model with its first weights; torch is seeded."""
+
+    @abstractmethod
+    def batches(self, epoch: int, random: np.random.Generator) -> Iterable[Batch]:
+        """The batches of an epoch, counted from 1. All randomness is that of `random` and of torch."""
+
+    @abstractmethod
+    def loss(self, model: Any, batch: Batch) -> Tensor:
+        """What is minimised, a single number."""
+
+    @abstractmethod
+    def validate(self, model: Any) -> dict[str, float]:
+        """How good the model is on data it was not trained on."""
+
+    @abstractmethod
+    def export(self, model: Any, folder: Path) -> None:
+        """Writes the ONNX files of the model with its best weights."""
+
+    @abstractmethod
+    def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
+        """A few inputs and the outputs of the exported model for them."""
+
+    def steps(self) -> int | None:
+        """How many batches an epoch has, where it is known."""
+        return None
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.Adam(model.parameters(), lr=self.config.learning_rate, weight_decay=self.config.weight_decay)
+
+    def assets(self) -> dict[str, bytes]:
+        """Other files that scoring needs."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """What a reader of the checkpoint should know; JSON."""
+        return {}

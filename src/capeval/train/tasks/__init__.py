@@ -1,0 +1,29 @@
+"""One module for each model that can be trained, found by its name."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from capeval.errors import MissingExtra, UnknownName
+
+if TYPE_CHECKING:
+    from capeval.train.config import TrainConfig
+
+
+def task_names() -> list[str]:
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def task_named(name: str) -> tuple[type[TrainConfig], Any]:
+    """The config's class, and what makes the task from a config and `Inputs`."""
+    if name not in task_names():
+        raise UnknownName("model to train", name, task_names())
+    try:
+        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("torch", "safetensors", "onnx"):
+            raise MissingExtra("training", "train") from error
+        raise
+    return module.CONFIG, module.TASK
