@@ -163,3 +163,12 @@ def test_systems_that_cannot_be_compared(b: Any, message: str) -> None:
     references = {1: ["a dog"], 2: ["a cat"], 3: ["a bird"]}
     with pytest.raises(capeval.DataError, match=message):
         capeval.compare(a, b, references, ["rouge"], resamples=10)
+
+
+def test_scores_that_are_not_defined() -> None:
+    low, high = interval(np.array([[np.nan, 1.0], [np.nan, np.nan], [np.nan, 3.0]]), 0.5)
+    np.testing.assert_array_equal(low, [np.nan, 1.5])
+    np.testing.assert_array_equal(high, [np.nan, 2.5])
+    captions, references = ["a dog", "a cat"], [["a dog"], ["a cat"]]
+    found = capeval.compare(captions, captions, references, ["spice_fast_color"], resamples=20).to_dict()
+    assert set(found["comparisons"]["spice_fast_color"].values()) == {None}  # no reference has a colour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,9 +78,13 @@ class Compared:
     signatures: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
+        """As `capeval compare --format json` prints it; numbers that do not exist are None."""
         return {
             "n": self.n,
-            "comparisons": {key: each._asdict() for key, each in self.comparisons.items()},
+            "comparisons": {
+                key: {name: None if math.isnan(value) else value for name, value in each._asdict().items()}
+                for key, each in self.comparisons.items()
+            },
             "signatures": self.signatures,
         }
 

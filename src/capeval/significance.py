@@ -47,9 +47,10 @@ def bootstrap_scores(
 
 
 def interval(scores: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Percentile interval of each column."""
-    low, high = np.nanquantile(scores, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
+    """Percentile interval of each column, of the draws that have a number; NaN where none has."""
+    unknown = np.isnan(scores).all(axis=0)
+    low, high = np.nanquantile(np.where(unknown, 0.0, scores), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
 
 def compare(
@@ -58,15 +59,19 @@ def compare(
     """Two systems on the same rows: one comparison for each score of the metric.
 
     The bootstrap p-value is twice the smaller share of resamples on either side of no difference. The permutation
-    p-value swaps the systems image by image. Both count the observed case, so neither is ever 0.
+    p-value swaps the systems image by image. Both count the observed case, so neither is ever 0. A score that is not
+    defined, such as SPICE's for colors where no reference has any, gives NaN.
     """
     score_a, score_b = metric.corpus_score(a), metric.corpus_score(b)
     drawn_a, drawn_b = bootstrap_scores(metric, [a, b], [images, images], resamples, seed)
     gaps = drawn_a - drawn_b
     low, high = interval(gaps)
     below, above = (gaps <= 0).sum(axis=0), (gaps >= 0).sum(axis=0)
-    p_bootstrap = np.minimum(1.0, 2 * (np.minimum(below, above) + 1) / (resamples + 1))
+    defined = np.isfinite(gaps).sum(axis=0)
+    p_bootstrap = np.minimum(1.0, 2 * (np.minimum(below, above) + 1) / (defined + 1))
     p_permutation = _permutation(metric, a, b, images, resamples, seed)
+    for p_values in (p_bootstrap, p_permutation):
+        p_values[np.isnan(score_a - score_b)] = np.nan
     columns = (score_a, score_b, score_a - score_b, low, high, p_bootstrap, p_permutation)
     return [Comparison(*map(float, row)) for row in zip(*columns, strict=True)]
 

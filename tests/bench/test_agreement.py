@@ -198,6 +198,22 @@ def test_scores_of_every_draw(pairs: Pairs) -> None:
     assert against_references(pairs, count, [1, 6]) == {"count": [50, 50]}
 
 
+def test_metrics_that_share_no_row_do_not_correlate() -> None:
+    found = between_metrics({"x": np.array([1.0, 2, np.nan]), "y": np.array([np.nan, np.nan, 1.0])})
+    np.testing.assert_array_equal(found, [[1, np.nan], [np.nan, 1]])
+
+
+def test_a_category_without_any_score(pairs: Pairs) -> None:
+    """Numbers that do not exist are NaN, and nothing warns."""
+    lost = [place for place, name in enumerate(pairs.categories) if name == pairs.categories[0]]
+    scores = np.arange(2.0 * len(pairs.ids))[None]
+    scores[0, [2 * place for place in lost]] = np.nan
+    (found,) = accuracies(pairs, {"x": scores}, image_draws(pairs, 20, 0))
+    assert found.left_out == len(lost)
+    assert np.isnan(found.estimates[pairs.categories[0].lower()]).all()
+    assert np.isnan(found.estimates["mean"].value)
+
+
 def test_pairwise_p_of_accuracies(pairs: Pairs) -> None:
     perfect = np.array([[2.0, 1, 1, 2, 2, 1, 1, 2]])
     p = pairwise_p(pairs, {"right": perfect, "wrong": -perfect, "same": perfect}, image_draws(pairs, 99, 0))

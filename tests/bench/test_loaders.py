@@ -293,6 +293,46 @@ def test_a_function_must_score_every_row(root: Path) -> None:
         run("flickr8k-expert", [lambda dataset: [1.0]], data=root, settings=QUICK)
 
 
+def test_features_are_there_to_look_at(root: Path) -> None:
+    def first(dataset: Dataset) -> Array:
+        assert dataset.pictures is not None
+        return dataset.pictures.vectors(dataset.images)[:, 0].astype(float)
+
+    np.savez(root / "f.npz", ids=["a", "b", "c"], vectors=np.arange(6, dtype=np.float32).reshape(3, 2))
+    found = run("flickr8k-expert", first, data=root, features=root / "f.npz", settings=QUICK)
+    assert found.parts[0].scores["first"].tolist() == [0, 2, 4, 2]
+    assert found.to_dict()["pictures"] == 3
+    done = call("run", "flickr8k-expert", "-m", "bleu_1", "--data", root, "--features", root / "f.npz")
+    assert done.exit_code == 0
+    both = call("run", "flickr8k-expert", "--images", root, "--features", root / "f.npz")
+    assert both.exit_code == 2
+
+
+def test_one_name_does_not_stand_for_two_metrics(root: Path) -> None:
+    ids = load_ids(root)
+    write(root, "s.csv", "id,bleu_1\n" + "".join(f"{each},1\n" for each in ids))
+    with pytest.raises(DataError, match=r"s\.csv: scores from a file have the name of others: bleu_1"):
+        run("flickr8k-expert", "bleu_1", scores=[root / "s.csv"], data=root, settings=QUICK)
+
+
+def test_metrics_without_common_rows_are_not_compared(root: Path) -> None:
+    rows = [f"{each},{'' if i % 2 else i},{i if i % 2 else ''}\n" for i, each in enumerate(load_ids(root))]
+    write(root, "s.csv", "id,x,y\n" + "".join(rows))
+    notes: list[str] = []
+    settings = Settings(resamples=20, threads=1, combine=2)
+    found = run("flickr8k-expert", scores=[root / "s.csv"], data=root, settings=settings, note=notes.append).to_dict()
+    assert [row["rows"] for row in found["metrics"]] == [6, 6]
+    assert found["comparisons"] == [{"statistic": "kendall_c", "names": ["x", "y"]}]
+    assert "not compared" in notes[-1]
+    assert found["analysis"][0]["signatures"] == {"x": "x|file:s.csv", "y": "y|file:s.csv"}
+
+
+def load_ids(root: Path) -> list[str]:
+    ratings = load("flickr8k-expert", root)
+    assert isinstance(ratings, Ratings)
+    return ratings.dataset.ids
+
+
 def test_what_a_metric_was_trained_on_is_told(root: Path) -> None:
     def learned(dataset: Dataset) -> Array:
         return length(dataset)
@@ -327,6 +367,16 @@ def test_run_ratings(name: str, root: Path) -> None:
     for row in found["metrics"]:
         assert row["rows"] == found["rows"]
         assert all(row[key].keys() >= ESTIMATE for key in ("kendall_c", "kendall_b", "spearman", "pearson"))
+
+
+def test_the_result_is_kept_as_json(root: Path) -> None:
+    asked = ("run", "flickr8k-expert", "-m", "bleu_1", "--data", root, "--resamples", 20, "--json", root / "kept.json")
+    table = call(*asked)
+    assert "bleu_1" in table.stdout
+    printed = json.loads(call(*asked, "--format", "json").stdout)
+    kept = json.loads((root / "kept.json").read_text())
+    assert kept.keys() == printed.keys()
+    assert kept["metrics"] == printed["metrics"]
 
 
 def test_run_composite_both_ways(root: Path) -> None:

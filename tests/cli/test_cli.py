@@ -86,6 +86,28 @@ def test_json(run: Run) -> None:
     assert set(done.json["signatures"]) == set(done.json["scores"])
 
 
+@pytest.mark.parametrize("command", [["score", "a.json"], ["compare", "a.json", "b.json"]])
+def test_the_result_is_kept_as_json(run: Run, folder: Path, command: list[str]) -> None:
+    done = run(*command, "-r", "refs.json", "-m", "rouge_l", "--resamples", "20", "--json", "kept.json")
+    assert done.code == 0
+    assert "rouge_l" in done.out
+    kept = json.loads((folder / "kept.json").read_text())
+    assert kept["command"].startswith(f"capeval {' '.join(command)} -r refs.json")
+    printed = run(*command, "-r", "refs.json", "-m", "rouge_l", "--resamples", "20", "--format", "json").json
+    assert printed.items() <= kept.items()
+
+
+@pytest.mark.parametrize("command", [["score", "a.json"], ["compare", "a.json", "b.json"]])
+def test_a_score_that_is_not_defined(run: Run, folder: Path, command: list[str]) -> None:
+    asked = (*command, "-r", "plain.json", "-m", "spice_fast_color", "--resamples", "20")
+    (folder / "plain.json").write_text(json.dumps({"1": ["a dog"], "2": ["a woman"], "3": ["cars"]}))
+    table, plain = run(*asked), run(*asked, "--format", "csv")
+    assert (table.code, plain.code) == (0, 0)
+    assert "nan" not in table.out + plain.out
+    assert "Warning" not in table.err
+    assert "null" in run(*asked, "--format", "json").out
+
+
 def test_csv(run: Run) -> None:
     done = run("score", "a.json", "-r", "refs.json", "-m", "rouge_l", "-m", "bleu_1", "--format", "csv")
     table = list(csv.DictReader(io.StringIO(done.out)))
@@ -212,6 +234,8 @@ def test_bad_metrics_are_reported_together_before_files_are_read(run: Run) -> No
         (["score", "a.json", "-r", "refs.json", "-m", "cider(df=no.df)"], "no.df: cannot be read"),
         (["score", "a.json", "-r", "refs.json", "-m", "bleu", "--per-caption", "no/each.csv"], "cannot be written"),
         (["score", "a.json", "-r", "refs.json", "-m", "bleu", "--save", "no/part.npz"], "cannot be written"),
+        (["score", "a.json", "-r", "refs.json", "-m", "bleu", "--json", "no/kept.json"], "there is no folder no"),
+        (["compare", "a.json", "b.json", "-r", "refs.json", "-m", "bleu", "--json", "."], "it is a folder"),
         (["df", "refs.json", "-o", "no/table.df"], "cannot be written"),
         (["tokenize", "missing.txt"], "missing.txt: there is no such file"),
         (["join", "a.json"], "not a result that"),

@@ -151,9 +151,9 @@ def test_commands_and_signatures(text: str) -> None:
     assert "cider_d(n=4, df=corpus, stem=false, sigma=6)|tok:ptb|" in text
 
 
-def test_the_same_results_give_the_same_page(rated: dict[str, Any]) -> None:
+def test_the_same_results_give_the_same_page(compared: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
-    assert report(rated).html() == report(rated).html()
+    assert report(compared).html() == report(compared).html()
 
 
 def test_a_page_is_small(page: Path) -> None:

@@ -52,6 +52,7 @@ def test_files_are_known_by_their_content(tmp_path: Path, rated: dict[str, Any],
         ("a.json", "[1]", "no result of a command"),
         ("a.json", '{"x": 1}', "no result that a report can show"),
         ("a.json", '{"scores": {"x": NaN}}', "NaN is no number"),
+        ("a.json", '{"n": 1, "scores": {"x": 1e999}}', "1e999 is too large"),
         ("a.json", '{"benchmark": "x", "rows": 3}', "the result is not complete: KeyError"),
         ("a.json", '{"scores": {"x": 1}}', "the result is not complete: KeyError: 'n'"),
         ("a.json", '{"kind": "robust-new", "captions": 1, "images": 1, "seed": 0}', "not complete"),
@@ -115,12 +116,32 @@ def test_scores_of_several_systems_are_joined_by_system(tmp_path: Path) -> None:
         ("id,clip\n1,1\n1,2\n", "line 3: the same id twice"),
         ("id,bleu_1\n1,1\n2,2\n3,3\n", "the name of others: bleu_1"),
         ("id\n1\n2\n3\n", "no column of scores"),
+        ("id,clip\n1,\n2,\n3,nan\n", "no caption has a number of clip"),
     ],
 )
 def test_bad_scores_made_elsewhere(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "clip.csv").write_text(content)
     with pytest.raises(DataError, match=said):
         captions().with_scores([tmp_path / "clip.csv"])
+
+
+def test_two_files_cannot_have_the_same_scores(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,clip\n1,1\n2,2\n3,3\n")
+    with pytest.raises(DataError, match="the name of others: clip"):
+        captions().with_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
+def test_captions_without_any_score_are_told() -> None:
+    (section,) = report(captions(scores={"x": np.full(3, np.nan)})).sections
+    assert "No metric has a score" in str(section.blocks)
+
+
+def test_scores_that_are_not_defined_are_no_difference() -> None:
+    number = dict.fromkeys(("a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation"))
+    made = report({"n": 2, "comparisons": {"spice_color": number}, "signatures": {}})
+    assert "| `spice_color` | – | – | – |" in made.markdown()
+    assert "spice_color: none" in describe(made.figures()[0].chart)
 
 
 def test_scores_made_elsewhere_need_captions_to_stand_beside(tmp_path: Path, compared: dict[str, Any]) -> None:
@@ -272,30 +293,38 @@ def test_words_for_charts() -> None:
     assert describe(curves) == "Lines; score against gamma. x: from 1 at 0 to 0.25 at 1; y: from 2 at 1 to 2 at 1."
 
 
-def test_figure_files(tmp_path: Path, rated: dict[str, Any]) -> None:
+def test_figure_files(tmp_path: Path, paired: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
-    made = report(rated)
+    from capeval.report.plots import draw
+
+    made = report(paired)
     written = made.write_figures(tmp_path / "new" / "figures")
-    assert len(written) == 2 * len(made.figures()) == 12
+    assert len(written) == 2 * len(made.figures()) == 8
     for path in written:
         data = path.read_bytes()
         assert data.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
         assert b"#01" + b"00" not in data  # no made-up colour
-    again = made.write_figures(tmp_path / "again")
-    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+    one_of_each = {type(figure.chart): (figure, path) for figure, path in zip(made.figures(), written[::2])}
+    for figure, path in one_of_each.values():
+        assert draw(figure.chart, title=figure.title) == path.read_bytes()  # the same again
 
 
 def test_names_that_are_hard_to_draw(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    names = ["_hidden", "$x^2$", "中文", "a" * 200, "", "<b>&", "x\ny"]
+    names = ["_hidden", "$x^2$", "中文", "a" * 200, "", "<b>&", "x\ny", "\x00bell\x07\ud800"]
     lines = {name: [0.1 * i, 0.2 * i] for i, name in enumerate(names)}
+    from capeval.report.plots import draw
     from capeval.report.svg import inline_svg
 
     drawn = inline_svg(Curves([0, 1], lines, "x", "y"), "figure-1", "<title>")
     assert all(text in drawn for text in ("_hidden", "$x^2$", "中文", "&lt;b&gt;&amp;"))
     assert '<title id="figure-1-title">&lt;title&gt;</title>' in drawn
-    inline_svg(Heat(names, names, [[0.5] * 7] * 7, "p", "p"), "figure-2", "t")
-    inline_svg(Forest([Interval(name, 1.0) for name in names], "axis"), "figure-3", "t")
+    inline_svg(Heat(names, names, [[0.5] * len(names)] * len(names), "p", "p"), "figure-2", "t")
+    forest = Forest([Interval(name, 1.0) for name in names], names[-1])
+    drawn_file = draw(forest, title=names[-1])
+    assert b"bell" in drawn_file
+    assert not re.search(rb"[\x00-\x08]", drawn_file)
+    inline_svg(forest, "figure-3", "t")
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, compared: dict[str, Any]) -> None:

@@ -87,3 +87,11 @@ def test_report_command_says_what_is_wrong(
     assert run(monkeypatch, folder, "report", "a.json", "--latex", "t.tex") == 1
     assert "a.json: this is no result" in capsys.readouterr().err
     assert not (folder / "t.tex").exists()
+    curves = {"counts": [1, 2], "mean": {"x": [50.0]}}  # one number is missing
+    odd = {"benchmark": "b", "rows": 1, "metrics": [], "comparisons": [{"names": [], "by_references": curves}]}
+    (folder / "odd.json").write_text(json.dumps(odd))
+    assert run(monkeypatch, folder, "report", "odd.json", "--latex", "t.tex") == 1
+    assert "not as the command wrote it" in capsys.readouterr().err
+    assert not (folder / "t.tex").exists()
+    assert run(monkeypatch, folder, "report", "odd.json", "--latex", "no/t.tex") == 1
+    assert "there is no folder no" in capsys.readouterr().err

@@ -223,6 +223,17 @@ def test_tables_and_json(command: str) -> None:
     assert system["from"] == "candidates"
 
 
+def test_the_result_is_kept_as_json(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    arguments = ["attacks", "-r", REFERENCES, "-m", "rouge_l", "--sample", "5", "--json", str(kept)]
+    assert "rouge_l" in capeval(*arguments).stdout
+    printed = json.loads(capeval(*arguments, "--format", "json").stdout)
+    assert json.loads(kept.read_text()) == printed
+    missing = capeval(*arguments[:-1], str(tmp_path / "no" / "kept.json"), code=1)
+    assert "there is no folder" in str(missing.exception)
+    assert "needs a file" in capeval(*arguments[:-1], "-", code=2).output
+
+
 def test_captions_go_out_and_scores_come_back(tmp_path: Path) -> None:
     out, scores = tmp_path / "out.jsonl", tmp_path / "scores.csv"
     arguments = ["curves", "-r", REFERENCES, "--gammas", "0.5", "--sample", "6"]

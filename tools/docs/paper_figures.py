@@ -71,8 +71,8 @@ the paper is measured in [measured/lece.md](measured/lece.md).
 {robust-rw}
 ## Jiang et al. 2019 (TIGEr)
 
-**Figure 5: number of references** (PASCAL-50S). One reference costs every metric many points; from twenty on more of them
-hardly help.
+**Figure 5: number of references** (PASCAL-50S). One reference costs every metric many points; from twenty on more of
+them hardly help.
 
 {pascal-50s-references}
 **Figure 7: component sensitivity.** A word is replaced by a similar and by a wrong one; percent of pairs in which the

@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from capeval.bench.agreement import Estimate, Scores, bootstrap_p, holm_matrix
+from capeval.bench.agreement import Estimate, Scores, bootstrap_p, holm_matrix, known_interval
 from capeval.bench.correlation import draws, numbered
 from capeval.bench.types import Flags, Pairs
 from capeval.errors import DataError
-from capeval.significance import interval
 from capeval.types import Array, Dataset, Ints
 
 TIES = {"half": 0.5, "wrong": 0.0, "right": 1.0}
@@ -70,8 +69,7 @@ def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Ints) 
     estimates, spread = {}, {}
     per_draw, drawn = _by_category(pairs, outcome, known, weights)
     for key, values in per_draw.items():
-        low, high = interval(drawn[key])
-        estimates[key] = Estimate(float(values.mean()), float(low), float(high))
+        estimates[key] = Estimate(float(values.mean()), *known_interval(drawn[key]))
         spread[key] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     equal = float((scores[:, 0::2] == scores[:, 1::2])[:, known].sum(axis=1).mean())
     return Accuracy(name, int(known.sum()), int((~known).sum()), equal, estimates, spread)
@@ -85,6 +83,10 @@ def _by_category(
     per_draw, resampled = {}, {}
     for category in sorted(set(pairs.categories)):
         mine = (categories == category) & known
+        if not mine.any():  # the metric has scored no pair of this category
+            per_draw[category.lower()] = np.full(len(outcome), np.nan)
+            resampled[category.lower()] = np.full(len(weights), np.nan)
+            continue
         per_draw[category.lower()] = 100 * outcome[:, mine].mean(axis=1)
         hits = np.bincount(group[mine], outcome[:, mine].mean(axis=0), minlength=weights.shape[1])
         count = np.bincount(group[mine], minlength=weights.shape[1])

@@ -79,7 +79,7 @@ def _agreement(ratings: Ratings, name: str, scores: Array, weights: Ints, thread
     drawn = resampled(rows.score, rows.human, rows.group, weights, threads)
     estimates = {}
     for statistic, each in found.items():
-        low, high = _interval(drawn[statistic])
+        low, high = known_interval(drawn[statistic])
         estimates[statistic] = Estimate(each.value, low, high, each.p)
     with_mean: dict[str, float] = {}
     if ratings.human.shape[1] > 1:
@@ -90,7 +90,8 @@ def _agreement(ratings: Ratings, name: str, scores: Array, weights: Ints, thread
     return Agreement(name, len(rows.score), total - len(rows.score), estimates, with_mean, drawn)
 
 
-def _interval(drawn: Array) -> tuple[float, float]:
+def known_interval(drawn: Array) -> tuple[float, float]:
+    """The interval of resamples, NaN where none of them has a number."""
     if not np.isfinite(drawn).any():
         return math.nan, math.nan
     low, high = interval(drawn)
@@ -110,6 +111,11 @@ def on_common_rows(scores: Scores) -> Scores:
     """The scores, only where every metric has one."""
     common = np.logical_and.reduce([np.isfinite(values) for values in scores.values()])
     return {name: np.where(common, values, np.nan) for name, values in scores.items()}
+
+
+def common_judgements(ratings: Ratings, scores: Scores) -> int:
+    """How many judgements are of captions that every metric has scored."""
+    return len(judged_rows(ratings, next(iter(on_common_rows(scores).values()))).score)
 
 
 def bootstrap_p(gaps: Array) -> float:
@@ -173,7 +179,8 @@ def between_metrics(scores: Scores, statistic: str = "spearman") -> Array:
     matrix = np.ones((len(columns), len(columns)))
     for i, j in combinations(range(len(columns)), 2):
         both = np.isfinite(columns[i]) & np.isfinite(columns[j])
-        matrix[i, j] = matrix[j, i] = correlations(columns[i][both], columns[j][both])[statistic].value
+        found = correlations(columns[i][both], columns[j][both])[statistic].value if both.sum() > 1 else math.nan
+        matrix[i, j] = matrix[j, i] = found
     return matrix
 
 
@@ -193,7 +200,8 @@ def agree_systems(
             x, y = values[known], human[known]
             drawn = resampled(x, y, group, weights, threads)
             estimates = {
-                key: Estimate(each.value, *_interval(drawn[key]), each.p) for key, each in correlations(x, y).items()
+                key: Estimate(each.value, *known_interval(drawn[key]), each.p)
+                for key, each in correlations(x, y).items()
             }
             found[name][measure] = Agreement(name, len(x), len(values) - len(x), estimates, {}, drawn)
     return found

@@ -41,7 +41,8 @@ def best_combinations(ratings: Ratings, scores: Scores, *, size: int = 3, statis
         for names in combinations(scaled, count):
             total = np.sum([scaled[name] for name in names], axis=0)
             found.append(Combination(names, correlations(total, human)[statistic or ratings.main].value))
-    return sorted(found, key=lambda each: (-each.value, len(each.metrics), each.metrics))
+    # Metrics that give every caption the same score have no correlation; they come last.
+    return sorted(found, key=lambda each: (each.value != each.value, -each.value, len(each.metrics), each.metrics))
 
 
 def _to_unit(values: Array) -> Array:

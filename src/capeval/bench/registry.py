@@ -46,6 +46,8 @@ def load(
     """The human judgements of a benchmark. `note` is told of files that are not as they were published."""
     wanted, root = benchmark(name), data_root(data)
     if variant not in (None, *wanted.variants):
+        if wanted.variants == ("",):
+            raise CapevalError(f"{name} can be run in one way only: leave the variant {variant!r} out")
         raise UnknownName(f"{wanted.variant_key} of {name}", str(variant), wanted.variants)
     chosen = wanted.variants[0] if variant is None else variant
     missing = [source.path for source in wanted.needed(chosen) if not (root / source.path).is_file()]

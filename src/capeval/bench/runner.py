@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from capeval.api import open_pictures
 from capeval.bench import accuracy, agreement, analysis
 from capeval.bench.agreement import Estimate, Scores
 from capeval.bench.details import details
+from capeval.bench.plain import plain
 from capeval.bench.registry import benchmark, load
-from capeval.bench.scorefile import read_scores
+from capeval.bench.scoring import MetricLike, built_in, called, evaluated, from_files, listed, name_of, own
 from capeval.bench.types import Benchmark, Form, Pairs, Ratings, Systems
-from capeval.errors import CapevalError
-from capeval.evaluate import evaluate
+from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike
 from capeval.registry import label, metric_classes, parse_all
 from capeval.runtime.pictures import PictureFiles
-from capeval.types import Array, Dataset, Metric
+from capeval.types import Array, Dataset, Pictures
 
-OwnMetric = Callable[[Dataset], Sequence[float] | Array]
-"""A metric of the user's own: one score for each row of a dataset, NaN where it has none."""
-
-MetricLike = str | Metric | OwnMetric
+# Williams' test has no degree of freedom with fewer rows.
+_FEWEST = 4
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Outcome:
     seen: Mapping[str, list[str]]
     """Learned metrics that were trained on images or judgements of the benchmark, and on which."""
     pictures: int | None = None
-    """Images whose picture was found, where a folder of pictures was given."""
+    """Images whose picture was found, where pictures or features were given."""
 
     def to_dict(self) -> dict[str, Any]:
         """As `capeval bench run --format json` prints it; numbers that do not exist are None."""
@@ -88,8 +87,8 @@ class Outcome:
         }
         if self.pictures is not None:
             result["pictures"] = self.pictures
-        plain: dict[str, Any] = _plain(result)
-        return plain
+        known: dict[str, Any] = plain(result)
+        return known
 
 
 def run(
@@ -99,6 +98,7 @@ def run(
     scores: Sequence[PathLike] = (),
     data: PathLike | None = None,
     images: PathLike | None = None,
+    features: PathLike | Pictures | None = None,
     variants: Sequence[str] = (),
     settings: Settings | None = None,
     progress: Callable[[str], None] = lambda step: None,
@@ -107,38 +107,31 @@ def run(
     """How well metrics agree with people on a benchmark.
 
     `metrics` are expressions, metric objects, or functions that give one score for each row of a `Dataset`. `scores`
-    are files of scores made elsewhere. With neither, every metric that is installed is used.
+    are files of scores made elsewhere. With neither, every metric that is installed is used. Metrics that look at
+    pictures need the folder of them (`images`) or their `features`.
     """
     wanted = benchmark(name)
-    task = _Task(_listed(metrics, scores), scores, settings or Settings(), progress, note)
+    task = _Task(listed(metrics, scores), scores, settings or Settings(), progress, note)
     task.check()
     parts = []
     for variant in variants or wanted.default_variants:
         progress(f"reading {name}")
         form = load(name, data, variant, note)
-        if images is not None:
-            task = replace(task, pictures=_pictures(wanted, form, Path(images), task.settings.threads))
+        task = replace(task, pictures=_pictures(wanted, form, images, features, task.settings.threads))
         parts.append(task.measure(form, variant))
-    pictures = None if task.pictures is None else len(task.pictures.ids)
-    return Outcome(wanted, _row_count(parts[0].form), parts, _seen(wanted, task), pictures)
+    pictures = None if task.pictures is None else sum(image in task.pictures for image in _images(form))
+    return Outcome(wanted, _row_count(parts[0].form), parts, _seen(wanted, task, parts), pictures)
 
 
-def _listed(metrics: MetricLike | Iterable[MetricLike] | None, scores: Sequence[PathLike]) -> list[MetricLike] | None:
-    """None for every metric there is."""
-    if metrics is None:
-        return [] if scores else None
-    if isinstance(metrics, str | Metric) or callable(metrics):
-        return [metrics]
-    return list(metrics)
-
-
-def _seen(wanted: Benchmark, task: _Task) -> dict[str, list[str]]:
+def _seen(wanted: Benchmark, task: _Task, parts: Sequence[Part]) -> dict[str, list[str]]:
     """A learned metric says in `trained_on` what it was trained on, in the words of `Benchmark.holds`."""
-    trained: dict[str, Iterable[str]] = {_name_of(each): getattr(each, "trained_on", ()) for each in task.own()}
-    built_in = task.built_in()
-    for selection in parse_all(metric_classes() if built_in is None else built_in):
-        on = getattr(selection.metric, "trained_on", ())
-        trained |= {label(selection.metric, score): on for score in selection.names}
+    trained: dict[str, Iterable[str]] = {name_of(each): getattr(each, "trained_on", ()) for each in own(task.metrics)}
+    given = built_in(task.metrics)
+    scored = {name for part in parts for name in part.scores}
+    for selection in parse_all(metric_classes() if given is None else given):
+        labels = scored.intersection(label(selection.metric, score) for score in selection.names)
+        if labels:  # one that was left out may lack the file that tells
+            trained |= dict.fromkeys(labels, getattr(selection.metric, "trained_on", ()))
     seen = {name: sorted(set(on) & set(wanted.holds)) for name, on in trained.items()}
     return {name: on for name, on in seen.items() if on}
 
@@ -152,61 +145,31 @@ class _Task:
     settings: Settings
     progress: Callable[[str], None]
     note: Callable[[str], None]
-    pictures: PictureFiles | None = None
+    pictures: Pictures | None = None
     signatures: dict[str, str] = field(default_factory=dict)
     """Of the scores made last; where references are drawn, of the first draw."""
 
-    def built_in(self) -> list[str | Metric] | None:
-        if self.metrics is None:
-            return None
-        return [each for each in self.metrics if isinstance(each, str | Metric)]
-
-    def own(self) -> list[OwnMetric]:
-        return [each for each in self.metrics or () if not isinstance(each, str | Metric)]
-
     def check(self) -> None:
         """Wrong expressions are told before any work is done."""
-        parse_all(self.built_in() or ())
+        parse_all(built_in(self.metrics) or ())
 
     def score(self, dataset: Dataset) -> Scores:
         dataset.pictures = self.pictures
         found: dict[str, Array] = {}
-        built_in = self.built_in()
-        if built_in is None or built_in:
-            found |= self.evaluated(dataset, built_in)
-        found |= {_name_of(metric): _called(metric, dataset) for metric in self.own()}
-        return {**found, **self.from_files(dataset.ids)}
+        wanted = built_in(self.metrics)
+        sources = [called(own(self.metrics), dataset, self.progress)]
+        if wanted is None or wanted:
+            sources.insert(0, evaluated(dataset, wanted, self.settings.threads, self.progress, self.note))
+        for name, values, signature in chain(*sources):
+            found[name] = values
+            self.signatures.setdefault(name, signature)
+        return {**found, **self.from_files(dataset.ids, found)}
 
-    def evaluated(self, dataset: Dataset, built_in: list[str | Metric] | None) -> Scores:
-        """Scores of built-in metrics; rows without their picture have none (NaN) of metrics that look at it."""
-        pictures, every = dataset.pictures, range(len(dataset))
-        shown = every if pictures is None else [i for i in every if dataset.images[i] in pictures]
-        given = list(metric_classes()) if built_in is None else built_in
-        looking = [each for each in given if "pictures" in parse_all(each)[0].metric.needs()]
-        reading = [each for each in given if each not in looking]
-        parts: list[tuple[Sequence[str | Metric], Sequence[int]]] = [(reading, every), (looking, shown)]
-        if len(shown) == len(dataset):
-            parts = [(given, every)]
-        elif looking and not shown:
-            raise CapevalError("none of the images has its picture in that folder: see --images")
+    def from_files(self, ids: Sequence[str], taken: Iterable[str]) -> Scores:
         found: dict[str, Array] = {}
-        for metrics, rows in parts:
-            if not metrics:
-                continue
-            result = evaluate(
-                dataset if rows is every else dataset.rows(rows), metrics, threads=self.settings.threads,
-                progress=self.progress, note=self.note, lenient=built_in is None,
-            )  # fmt: skip
-            for key, values in result.per_caption.items():
-                found[key] = np.full(len(dataset), np.nan)
-                found[key][np.asarray(rows)] = values
-            self.signatures.update(result.signatures | self.signatures)
-        return found
-
-    def from_files(self, ids: Sequence[str]) -> Scores:
-        found: dict[str, Array] = {}
-        for path in self.files:
-            found |= read_scores(path, ids)
+        for name, values, signature in from_files(self.files, ids, taken):
+            found[name] = values
+            self.signatures.setdefault(name, signature)
         return found
 
     def note_coarse_p(self, metrics: int) -> None:
@@ -220,14 +183,13 @@ class _Task:
 
     def measure(self, form: Form, variant: str) -> Part:
         self.signatures.clear()
-        return replace(self._measured(form, variant), signatures=dict(self.signatures))
-
-    def _measured(self, form: Form, variant: str) -> Part:
         if isinstance(form, Ratings):
-            return self.measure_ratings(form, variant)
-        if isinstance(form, Pairs):
-            return self.measure_pairs(form, variant)
-        return self.measure_systems(form, variant)
+            part = self.measure_ratings(form, variant)
+        elif isinstance(form, Pairs):
+            part = self.measure_pairs(form, variant)
+        else:
+            part = self.measure_systems(form, variant)
+        return replace(part, signatures=dict(self.signatures))
 
     def measure_ratings(self, ratings: Ratings, variant: str) -> Part:
         scores, settings = self.score(ratings.dataset), self.settings
@@ -242,13 +204,16 @@ class _Task:
             for each in found
         ]
         comparisons: dict[str, Any] = {"statistic": ratings.main, "names": list(scores)}
-        if len(scores) > 1:
+        can_compare = len(scores) < 2 or agreement.common_judgements(ratings, scores) >= _FEWEST
+        if not can_compare:
+            self.note(f"Fewer than {_FEWEST} judgements have a score of every metric: they are not compared.")
+        if len(scores) > 1 and can_compare:
             if any(each.left_out for each in found):
                 found = agreement.agree(ratings, agreement.on_common_rows(scores), weights, settings.threads)
             comparisons["p_bootstrap_holm"] = agreement.pairwise_p(found, ratings.main)
             comparisons["p_williams"] = agreement.williams_p(ratings, scores)
             comparisons["spearman_between_metrics"] = agreement.between_metrics(scores)
-        if settings.combine:
+        if settings.combine and can_compare:
             self.progress("combining metrics")
             best = analysis.best_combinations(ratings, scores, size=settings.combine)
             comparisons["combinations"] = [{"metrics": each.metrics, "value": each.value} for each in best]
@@ -270,6 +235,8 @@ class _Task:
         comparisons: dict[str, Any] = {"statistic": "mean", "names": list(scores), "draws": draws}
         if len(scores) > 1:
             comparisons["p_bootstrap_holm"] = accuracy.pairwise_p(pairs, scores, weights, ties)
+            means = {name: values.mean(axis=0) for name, values in scores.items()}
+            comparisons["spearman_between_metrics"] = agreement.between_metrics(means)
         if settings.counts:
             curves = accuracy.against_references(
                 pairs, self.score, settings.counts, repeats=settings.draws, ties=ties, seed=settings.seed
@@ -283,7 +250,7 @@ class _Task:
                 "the captions of these systems are not public, so they cannot be scored here. Leave -m out: the "
                 "published scores are used, and --scores adds your own, with the systems' names as ids"
             )
-        scores = {**systems.scores, **self.from_files(systems.names)}
+        scores = {**systems.scores, **self.from_files(systems.names, systems.scores)}
         settings = self.settings
         found = agreement.agree_systems(systems, scores, settings.resamples, settings.seed, settings.threads)
         rows: list[dict[str, Any]] = [
@@ -297,42 +264,29 @@ class _Task:
         return Part(variant, systems, scores, rows, {"names": list(scores)})
 
 
-def _called(metric: OwnMetric, dataset: Dataset) -> Array:
-    values = np.asarray(metric(dataset), dtype=np.float64)
-    if values.shape != (len(dataset),) or np.isinf(values).any():
-        raise CapevalError(f"{_name_of(metric)} must give one finite score (or NaN) for each of {len(dataset)} rows")
-    return values
-
-
-def _name_of(metric: OwnMetric) -> str:
-    return str(getattr(metric, "__name__", type(metric).__name__))
-
-
 def _accuracy_row(estimate: Estimate, spread: float) -> dict[str, float]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "spread": spread}
 
 
-def _pictures(wanted: Benchmark, form: Form, root: Path, threads: int) -> PictureFiles:
-    """The pictures of those images that have one."""
+def _pictures(
+    wanted: Benchmark, form: Form, images: PathLike | None, features: PathLike | Pictures | None, threads: int
+) -> Pictures | None:
+    """What metrics see of the pictures; of a folder, those that the benchmark has."""
+    if images is None or features is not None:
+        return open_pictures(images, features, threads)
+    root = Path(images)
     if not root.is_dir():
-        raise CapevalError(f"there is no folder {root} of pictures")
-    images = form.dataset.images if isinstance(form, Ratings) else form.images if isinstance(form, Pairs) else ()
-    found = {image: wanted.pictures(root, image) for image in dict.fromkeys(images)}
+        raise DataError("there is no such folder of pictures", file=str(root))
+    found = {image: wanted.pictures(root, image) for image in _images(form)}
     return PictureFiles({image: path for image, path in found.items() if path is not None}, threads=threads)
+
+
+def _images(form: Form) -> list[str]:
+    images = form.dataset.images if isinstance(form, Ratings) else form.images if isinstance(form, Pairs) else ()
+    return list(dict.fromkeys(images))
 
 
 def _row_count(form: Form) -> int:
     if isinstance(form, Ratings):
         return int(np.isfinite(form.human).sum())
     return len(form.ids) if isinstance(form, Pairs) else len(form.names)
-
-
-def _plain(value: Any) -> Any:
-    """For JSON: lists for arrays, None for NaN."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

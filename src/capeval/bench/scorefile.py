@@ -40,7 +40,7 @@ def read_scores(path: PathLike, ids: Sequence[str]) -> dict[str, Array]:
             columns.setdefault(metric, np.full(len(ids), np.nan))[place[name]] = value
     missing = [name for name in ids if name not in seen]
     if missing:
-        hint = "" if seen else " `capeval bench rows NAME` shows the ids"
+        hint = "" if seen else " `capeval bench rows NAME`, or `capeval robust` with --write, shows the ids."
         raise DataError(f"{len(missing)} of {len(ids)} rows have no score.{hint}", file=source, ids=missing)
     if not columns:
         raise DataError("there is no column of scores in it", file=source)

@@ -17,6 +17,7 @@ from capeval.cli.common import (
     options,
     print_json,
     print_table,
+    refuse_both_pictures,
     resamples_option,
     seed_option,
     threads_option,
@@ -112,6 +113,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
                  help="Scores made elsewhere, by id: CSV, TSV or JSONL. `capeval bench rows NAME` shows the ids."),
     data_option,
     click.option("--images", metavar="ROOT", help="Folder of the pictures, for metrics that look at them."),
+    click.option("--features", metavar="FILE", help="Features of the pictures instead: see `capeval features`."),
     variant_option,
     format_option,
     json_option,
@@ -134,6 +136,7 @@ def run_command(
     files: tuple[str, ...],
     data: str | None,
     images: str | None,
+    features: str | None,
     variants: tuple[str, ...],
     format_: str,
     json_file: str | None,
@@ -154,17 +157,20 @@ def run_command(
     from capeval.bench import Settings, run
 
     wanted = checked(metrics)
+    refuse_both_pictures(images, features)
     settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts), threads)
     with status() as step:
         found = run(
-            name, wanted, scores=files, data=data, images=images, variants=variants, settings=settings,
-            progress=step, note=note,
+            name, wanted, scores=files, data=data, images=images, features=features, variants=variants,
+            settings=settings, progress=step, note=note,
         ).to_dict()  # fmt: skip
     keep_json(json_file, found)
     if format_ == "json":
         print_json(found | {"command": command_line()})
         return
     note(f"{found['benchmark']}: {found['rows']:,} rows")
+    if "pictures" in found:
+        note(f"pictures of {found['pictures']:,} images were found")
     _print_metrics(found)
 
 

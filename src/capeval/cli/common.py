@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import shlex
 import sys
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from capeval.errors import CapevalError
+from capeval.errors import CapevalError, DataError
 from capeval.text.tokenize import TOKENIZERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,9 +38,31 @@ format_option = click.option(
     show_default=True,
     help="How results are printed.",
 )
+
+
+def output_file(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """For options that name a file to write: that it cannot be written is told before any work is done."""
+    if path is None or path == "-":
+        return path
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise DataError("cannot be written: it is a folder", file=path)
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot be written: there is no folder {folder}", file=path)
+    return path
+
+
+def no_standard_output(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """The same for files beside the result, which standard output has."""
+    if path == "-":
+        raise click.UsageError(f"{option.opts[0]} needs a file: standard output has the result")
+    return output_file(ctx, option, path)
+
+
 json_option = click.option(
-    "--json", "json_file", metavar="FILE", help="Keep the result as JSON as well, for `capeval report`."
-)
+    "--json", "json_file", metavar="FILE", callback=no_standard_output,
+    help="Keep the result as JSON as well, for `capeval report`.",
+)  # fmt: skip
 tokenizer_option = click.option(
     "--tokenizer",
     type=click.Choice(TOKENIZERS),
@@ -78,6 +101,11 @@ def refuse_two_stdin(*paths: str) -> None:
         raise click.UsageError("only one input can come from standard input (-)")
 
 
+def refuse_both_pictures(images: str | None, features: str | None) -> None:
+    if images and features:
+        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+
+
 def checked(metrics: Sequence[str]) -> Sequence[str] | None:
     """The expressions, or None for every metric. A wrong one is told before any file is read."""
     from capeval.registry import parse_all
@@ -107,12 +135,22 @@ def keep_json(path: str | None, data: dict[str, Any]) -> None:
     """Writes what `--format json` prints, with the command that made it, where a file is asked for."""
     if path is None:
         return
-    if path == "-":
-        raise click.UsageError("--json needs a file; --format json prints to standard output")
     from capeval.io.files import writing
 
     with writing(path) as stream:
         stream.write(json.dumps({"command": command_line(), **data}, ensure_ascii=False, allow_nan=False).encode())
+
+
+def blank_nan(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Rows for a CSV: a number that does not exist is an empty cell, as in files of scores."""
+    return [["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row] for row in rows]
+
+
+def shown_number(cell: Any) -> str:
+    """A cell of a table for people."""
+    if not isinstance(cell, float):
+        return str(cell)
+    return "-" if math.isnan(cell) else f"{cell:.4f}"
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import (
+    blank_nan,
     checked,
     format_option,
     json_option,
@@ -19,6 +20,7 @@ from capeval.cli.common import (
     refuse_two_stdin,
     resamples_option,
     seed_option,
+    shown_number,
     threads_option,
     tokenizer_option,
 )
@@ -73,8 +75,8 @@ def compare_command(
     header = ["metric", "a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation", "signature"]
     rows = [[key, *each, found.signatures[key]] for key, each in found.comparisons.items()]
     if format_ == "csv":
-        print_csv(header, rows)
+        print_csv(header, blank_nan(rows))
         return
     note(f"{found.n:,} captions of each system; A = {a}, B = {b}")
-    shown = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    shown = [[shown_number(cell) for cell in row] for row in rows]
     print_table(header, shown, numbers=range(1, 8))

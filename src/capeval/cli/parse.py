@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import click
 
@@ -11,6 +12,9 @@ from capeval.cli.common import note, options, threads_option, tokenizer_option
 from capeval.cli.text import read_lines
 from capeval.progress import status
 from capeval.spice.tuples import SceneTuple
+
+BLOCK = 5000
+"""Lines that are written at once."""
 
 
 @click.command("parse")
@@ -54,14 +58,18 @@ def parse_command(file: str, parser: str | None, format_: str, tokenizer: str, t
     lines = _conllu(captions, chosen, threads) if format_ == "conllu" else _json_lines(captions, chosen, threads)
     with status() as step:
         step("parsing")
-        text = "".join(lines)
-    click.echo(text, nl=False)
+        # Piece by piece: there may be millions.
+        while block := "".join(islice(lines, BLOCK)):
+            click.echo(block, nl=False)
 
 
 def _json_lines(captions: Sequence[str], parser: str, threads: int) -> Iterator[str]:
+    from capeval.fastparse import fast_parser
     from capeval.parse import tuples_of
 
-    for caption, tuples in zip(captions, tuples_of(captions, threads, parser), strict=True):
+    found: Iterable[list[SceneTuple]]
+    found = fast_parser().tuples(captions, threads) if parser == "fast" else tuples_of(captions, threads)
+    for caption, tuples in zip(captions, found, strict=True):
         yield json.dumps({"caption": caption, **_by_kind(tuples)}, ensure_ascii=False) + "\n"
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from capeval.cli.common import command_line, note, options
+from capeval.cli.common import command_line, note, options, output_file
+from capeval.errors import DataError
 from capeval.evaluate import Result
 from capeval.progress import status
-from capeval.types import Dataset
+from capeval.types import Array, Dataset
 
 
 @click.command("report")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True)
 @options(
-    click.option("-o", "--output", metavar="FILE", help="The page (HTML)."),
-    click.option("--latex", metavar="FILE", help="Write the tables in LaTeX (booktabs)."),
-    click.option("--markdown", metavar="FILE", help="Write the tables in Markdown."),
+    click.option("-o", "--output", metavar="FILE", callback=output_file, help="The page (HTML)."),
+    click.option("--latex", metavar="FILE", callback=output_file, help="Write the tables in LaTeX (booktabs)."),
+    click.option("--markdown", metavar="FILE", callback=output_file, help="Write the tables in Markdown."),
     click.option("--figures", metavar="DIR", help="Write each figure as SVG and PNG."),
     click.option("--title", metavar="TEXT", help="Title of the page."),
     click.option("--scores", "files", multiple=True, metavar="FILE",
@@ -38,16 +39,16 @@ def report_command(
     """Make one page of RESULTs: tables, intervals, tests, distributions, curves and examples.
 
     \b
-    capeval bench run flickr8k-expert --combine 3 --format json > expert.json
+    capeval bench run flickr8k-expert --combine 3 --json expert.json
     capeval report expert.json -o report.html
     Several results on one page, with tables for a paper and figure files:
       capeval report scores.json comparison.json curves.json -o report.html --latex tables.tex --figures figures
     Scores of each caption beside those of another tool:
-      capeval score results.json -r refs.json --per-caption each.jsonl --format json > scores.json
+      capeval score results.json -r refs.json --per-caption each.jsonl --json scores.json
       capeval report scores.json each.jsonl --scores clipscore.csv -r refs.json -o report.html
 
-    A RESULT is what `capeval score`, `compare`, `bench run` or `robust` prints with --format json, or a file of
-    `capeval score --per-caption` (JSONL, CSV or TSV). The page needs no network and nothing else beside it.
+    A RESULT is what `capeval score`, `compare`, `bench run` or `robust` keeps with --json, or a file of `capeval score
+    --per-caption` (JSONL, CSV or TSV). The page needs no network and nothing else beside it.
     """
     if not (output or latex or markdown or figures):
         raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")
@@ -56,7 +57,7 @@ def report_command(
     from capeval.io.captions import read_references
     from capeval.io.files import writing
     from capeval.report import report
-    from capeval.report.build import encoded
+    from capeval.report.build import DAMAGE, encoded
     from capeval.report.plots import require_matplotlib
 
     if output or figures:
@@ -65,15 +66,18 @@ def report_command(
         step("reading results")
         known = read_references(references) if references else None
         made = report(results, title=title, scores=files, references=known, command=command_line())
-        for path, form in ((latex, made.latex), (markdown, made.markdown)):
+        try:
+            texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]
+            texts.append((output, made.html(step) if output else ""))
+            drawn = made.write_figures(figures, step) if figures else []
+        except DAMAGE as problem:
+            raise DataError(
+                f"a result is not as the command wrote it and cannot be shown: {type(problem).__name__}: {problem}"
+            ) from problem
+        for path, text in texts:
             if path:
                 with writing(path) as stream:
-                    stream.write(encoded(form()))
-        drawn = made.write_figures(figures, step) if figures else []
-        if output:
-            page = made.html(step)
-            with writing(output) as stream:
-                stream.write(encoded(page))
+                    stream.write(encoded(text))
     for path in (output, latex, markdown):
         if path and path != "-":
             note(f"wrote {path}")
@@ -83,8 +87,6 @@ def report_command(
 
 def check_report_options(page: str | None, files: Sequence[str]) -> None:
     """Before any work is done: whether `capeval score` can write the page that it is asked for."""
-    if page == "-":
-        raise click.UsageError("--report needs a file: standard output has the result")
     if files and not page:
         raise click.UsageError("--scores goes with --report, which shows them")
     if page:
@@ -98,7 +100,7 @@ def write_score_report(
     result: Result,
     dataset: Dataset,
     scores: dict[str, Any],
-    files: Sequence[str],
+    elsewhere: Mapping[str, Array],
     step: Callable[[str], None],
 ) -> None:
     """The page of `capeval score --report`."""
@@ -107,7 +109,7 @@ def write_score_report(
     references = {image: dataset.reference_sets[group] for image, group in zip(dataset.images, dataset.group.tolist())}
     rows = CaptionScores(
         "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
-    )
-    made = report([scores, rows], scores=files, command=command_line())
+    ).beside(elsewhere)
+    made = report([scores, rows], command=command_line())
     made.write(path, step)
     note(f"wrote {path}")

@@ -15,9 +15,11 @@ from capeval.cli.common import (
     metrics_option,
     note,
     options,
+    output_file,
     print_json,
     print_table,
     references_option,
+    refuse_both_pictures,
     refuse_two_stdin,
     resamples_option,
     seed_option,
@@ -34,7 +36,7 @@ sample_option = click.option(
     "--sample", type=click.IntRange(min=1), metavar="N", help="Use only N images, drawn with the seed."
 )
 write_option = click.option(
-    "--write", metavar="FILE",
+    "--write", metavar="FILE", callback=output_file,
     help="Write the captions, changed and untouched (JSONL). Without -m and --scores nothing is scored.",
 )  # fmt: skip
 format_option = click.option(
@@ -214,8 +216,7 @@ def _run(
     metrics: Sequence[str] | None = checked(given["metrics"])
     write, scores = given["write"], given["scores"]
     only_write = write and not metrics and not scores
-    if given["images"] and given["features"]:
-        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+    refuse_both_pictures(given["images"], given["features"])
     if write == "-" and not only_write:
         raise click.UsageError("--write needs a file: standard output has the result")
     with status() as step:

@@ -9,19 +9,24 @@ import click
 
 from capeval.api import open_pictures
 from capeval.cli.common import (
+    blank_nan,
     checked,
     format_option,
     json_option,
     keep_json,
     metrics_option,
+    no_standard_output,
     note,
     options,
+    output_file,
     print_csv,
     print_json,
     print_table,
+    refuse_both_pictures,
     refuse_two_stdin,
     resamples_option,
     seed_option,
+    shown_number,
     threads_option,
     tokenizer_option,
 )
@@ -30,6 +35,7 @@ from capeval.evaluate import Result, evaluate
 from capeval.io.captions import join, read_candidates, read_references
 from capeval.progress import status
 from capeval.registry import parse_all
+from capeval.types import Array
 
 Intervals = dict[str, tuple[float, float]]
 
@@ -43,14 +49,14 @@ Intervals = dict[str, tuple[float, float]]
     metrics_option,
     format_option,
     json_option,
-    click.option(
-        "--per-caption", metavar="FILE", help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."
-    ),
+    click.option("--per-caption", metavar="FILE", callback=no_standard_output,
+                 help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
-    click.option("--report", "page", metavar="FILE", help="Write a page with tables, figures and examples (HTML)."),
+    click.option("--report", "page", metavar="FILE", callback=no_standard_output,
+                 help="Write a page with tables, figures and examples (HTML)."),
     click.option("--scores", "files", multiple=True, metavar="FILE",
                  help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
-    click.option("--save", metavar="FILE", help="Keep the statistics, for `capeval join`."),
+    click.option("--save", metavar="FILE", callback=output_file, help="Keep the statistics, for `capeval join`."),
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
     tokenizer_option,
     threads_option,
@@ -89,12 +95,9 @@ def score_command(
     """
     refuse_two_stdin(candidates, references or "")
     wanted = checked(metrics)
-    if images and features:
-        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+    refuse_both_pictures(images, features)
     if references is None:
         refuse_without_references(wanted, bool(images or features))
-    if per_caption == "-":
-        raise click.UsageError("--per-caption needs a file: standard output has the result")
     check_report_options(page, files)
     with status() as step:
         step("reading files")
@@ -103,6 +106,11 @@ def score_command(
         joined.dataset.pictures = open_pictures(images, features, threads)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
+        elsewhere: dict[str, Array] = {}
+        if files:  # what is wrong with them is told before the scoring
+            from capeval.report.inputs import read_beside
+
+            elsewhere = read_beside(files, joined.dataset.ids, joined.dataset.systems)
         result = evaluate(joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note)
         if per_caption:
             from capeval.io.results import write_rows
@@ -119,7 +127,7 @@ def score_command(
             step("resampling")
             ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
         if page:
-            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), files, step)
+            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), elsewhere, step)
     keep_json(json_file, _as_json(result, systems, ranges))
     print_result(result, systems, ranges if intervals else {}, format_)
 
@@ -144,10 +152,10 @@ def print_result(result: Result, systems: dict[str, Result], ranges: dict[str, I
                 [*([name] if several else []), key, value, *ranges.get(name, {}).get(key, ()), each.signatures[key]]
             )
     if format_ == "csv":
-        print_csv(header, rows)
+        print_csv(header, blank_nan(rows))
         return
     note(f"{len(result):,} captions")
-    shown = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in rows]
+    shown = [[shown_number(cell) for cell in row] for row in rows]
     print_table(header, shown, numbers=[i for i, name in enumerate(header) if name in ("score", "low", "high")])
 
 

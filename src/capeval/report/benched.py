@@ -36,6 +36,8 @@ def benchmark_section(data: Row, source: str) -> Section:
     """From the result of `capeval bench run`."""
     name = data["benchmark"]
     told = f"{data['rows']:,} rows{origin(source)}"
+    if data.get("pictures") is not None:
+        told += f" Pictures of {data['pictures']:,} images were looked at."
     if data.get("citation"):
         told += f" Judgements: {data['citation']}"
     analysis = data.get("analysis") or [{}] * len(data["comparisons"])

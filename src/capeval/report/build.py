@@ -20,6 +20,9 @@ from capeval.report.inputs import CaptionScores, References, read_result
 from capeval.report.plain import captions_section, scores_section
 from capeval.report.robust import robust_section
 
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+"""What a result that was changed by hand may lead to."""
+
 Source = PathLike | Mapping[str, Any] | CaptionScores | Any
 """A file, its content, or an object with `to_dict` such as a `Result` or what `capeval.bench.run` gives."""
 
@@ -117,7 +120,7 @@ def report(
         try:
             sections.append(_section(data, name, Path(name).name))
             made += _signatures(data, sections[-1].title)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+        except DAMAGE as problem:
             raise DataError(
                 f"the result is not complete: {type(problem).__name__}: {problem}", file=name or None
             ) from problem

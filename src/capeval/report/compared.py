@@ -9,15 +9,18 @@ from capeval.report.blocks import Block, Figure, Section, Table, Text, name_cell
 from capeval.report.charts import Forest, Interval
 from capeval.report.plain import origin
 
+Row = Mapping[str, float | None]
+"""None where a number does not exist."""
+
 
 def comparison_section(data: Mapping[str, Any], source: str) -> Section:
     """From the result of `capeval compare`."""
-    found: Mapping[str, Mapping[str, float]] = data["comparisons"]
+    found: Mapping[str, Row] = data["comparisons"]
     rows = [
         [
             name_cell(key),
-            number(each["a"], best=each["a"] > each["b"]),
-            number(each["b"], best=each["b"] > each["a"]),
+            number(each["a"], best=(each["difference"] or 0) > 0),
+            number(each["b"], best=(each["difference"] or 0) < 0),
             number(each["difference"]),
             number(each["low"]),
             number(each["high"]),
@@ -43,10 +46,13 @@ def comparison_section(data: Mapping[str, Any], source: str) -> Section:
     return Section("Comparison", blocks)
 
 
-def _relative(key: str, each: Mapping[str, float]) -> Interval:
+def _relative(key: str, each: Row) -> Interval:
     """Metrics have scales of their own; a share of the score can be drawn on one axis."""
-    middle = (abs(each["a"]) + abs(each["b"])) / 2
+    a, b, gap, low, high, p = (each[name] for name in ("a", "b", "difference", "low", "high", "p_permutation"))
+    if a is None or b is None or gap is None:
+        return Interval(key, None, strong=False)
+    middle = (abs(a) + abs(b)) / 2
     if not middle:
         return Interval(key, 0.0, strong=False)
-    value, low, high = (100 * each[name] / middle for name in ("difference", "low", "high"))
-    return Interval(key, value, low, high, strong=each["p_permutation"] < 0.05)
+    lower, upper = (None if end is None else 100 * end / middle for end in (low, high))
+    return Interval(key, 100 * gap / middle, lower, upper, strong=p is not None and p < 0.05)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,13 +38,28 @@ class CaptionScores:
 
     def with_scores(self, files: Iterable[PathLike]) -> CaptionScores:
         """The same with scores from files, joined by id, and by system where the file has one."""
-        added: dict[str, Array] = {}
-        for path in files:
-            added |= _joined(path, self.ids, self.systems)
-        both = [name for name in added if name in self.scores]
-        if both:
-            raise DataError(f"scores from a file have the name of others: {', '.join(both)}. Name them otherwise")
+        return self.beside(read_beside(files, self.ids, self.systems))
+
+    def beside(self, added: Mapping[str, Array]) -> CaptionScores:
+        """The same with scores that were made elsewhere."""
+        _refuse_same_names(self.scores, added)
         return replace(self, scores={**self.scores, **added}, elsewhere=self.elsewhere | set(added))
+
+
+def read_beside(files: Iterable[PathLike], ids: Sequence[str], systems: Sequence[str]) -> dict[str, Array]:
+    """Scores from files for the captions with these ids, NaN where a file leaves one blank."""
+    found: dict[str, Array] = {}
+    for path in files:
+        added = _joined(path, ids, systems)
+        _refuse_same_names(found, added)
+        found |= added
+    return found
+
+
+def _refuse_same_names(known: Mapping[str, Array], added: Mapping[str, Array]) -> None:
+    both = [name for name in added if name in known]
+    if both:
+        raise DataError(f"scores from a file have the name of others: {', '.join(both)}. Name them otherwise")
 
 
 def read_result(path: PathLike) -> dict[str, Any] | CaptionScores:
@@ -53,7 +69,7 @@ def read_result(path: PathLike) -> dict[str, Any] | CaptionScores:
         return read_caption_scores(path)
     text = utf8_without_bom(read_bytes(path), source)
     try:
-        data = json.loads(text, parse_constant=_refuse_constant)
+        data = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as problem:
         raise DataError(
             f"broken JSON: {problem}. A result is what a command prints with --format json", file=source
@@ -65,6 +81,12 @@ def read_result(path: PathLike) -> dict[str, Any] | CaptionScores:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits} is too large")
+    return value
 
 
 def read_caption_scores(path: PathLike) -> CaptionScores:
@@ -121,4 +143,7 @@ def _joined(path: PathLike, ids: Sequence[str], systems: Sequence[str]) -> dict[
         raise DataError(f"{len(missing)} of {len(ids)} captions have no score in it.", file=source, ids=missing)
     if not columns:
         raise DataError("there is no column of scores in it", file=source)
+    blank = [name for name, values in columns.items() if not np.isfinite(values).any()]
+    if blank:
+        raise DataError(f"no caption has a number of {', '.join(blank)}", file=source)
     return columns

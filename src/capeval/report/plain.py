@@ -90,6 +90,8 @@ def _forests(data: Mapping[str, Any], systems: Mapping[str, Any], ranges: Mappin
 def captions_section(rows: CaptionScores) -> Section:
     """From the scores of each caption."""
     scores = {name: values for name, values in rows.scores.items() if np.isfinite(values).any()}
+    if not scores:
+        return Section("Scores of each caption", [Text("No metric has a score for any of these captions.")])
     below = [_distributions(rows, scores)]
     ranks = {name: _percentiles(values) for name, values in scores.items()}
     if len(scores) > 1 and len(rows) > 2:

@@ -45,7 +45,8 @@ def draw(chart: Chart, theme: Theme = LIGHT, *, form: str = "svg", title: str = 
         stream = io.BytesIO()
         if form == "svg":
             nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-            figure.savefig(stream, format="svg", metadata=nothing | ({"Title": title} if title else {}))
+            named = {"Title": _cut(title, 200)} if title else {}
+            figure.savefig(stream, format="svg", metadata=nothing | named)
         else:
             figure.savefig(stream, format="png", dpi=2 * _UNIT, metadata={"Software": None})
         return stream.getvalue()
@@ -126,7 +127,7 @@ def _forest(figure: Any, chart: Forest, theme: Theme) -> None:
         texts.append(text)
     axes.set_yticks(places, [_cut(row.label) for row in chart.rows], color=theme["ink"])
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
-    axes.set_xlabel(chart.axis)
+    axes.set_xlabel(_cut(chart.axis, 60))
     axes.spines["left"].set_visible(False)
     _ticks_without_marks(axes)
     right = axes.secondary_yaxis("right")
@@ -292,5 +293,5 @@ def _histograms(figure: Any, chart: Histograms, theme: Theme) -> None:
 
 def _cut(label: str, longest: int = 28) -> str:
     """A label short enough to draw; the numbers beside the figure have it whole."""
-    text = " ".join(label.split()) or "–"
+    text = "".join(letter for letter in " ".join(label.split()) if letter.isprintable()) or "–"
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -26,7 +26,6 @@ _LATEX = {
     "≥": r"$\geq$",
     "…": r"\dots{}",
     "τ": r"$\tau$",
-    "\n": " ",
 }
 
 
@@ -67,7 +66,8 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    """Plain text for LaTeX; characters that cannot be seen are dropped, since it stops at some of them."""
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()) if letter.isprintable())
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:

@@ -64,7 +64,9 @@ def _human_captions(references: captions.References, seed: int, note: Callable[[
     rng = np.random.default_rng(seed)
     several = {image: texts for image, texts in references.items() if len(texts) > 1}
     if not several:
-        raise DataError("to hold out one reference of each image, images need two at least")
+        raise DataError(
+            "to hold out one reference of each image, images need two at least. Give candidates to change instead"
+        )
     if len(several) < len(references):
         note(f"{len(references) - len(several)} images have one reference only and are left out.")
     held = [int(rng.integers(len(texts))) for texts in several.values()]

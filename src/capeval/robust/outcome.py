@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
+from capeval.bench.plain import plain
 from capeval.io.files import PathLike, writing
 from capeval.types import Dataset
 
@@ -26,8 +26,8 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """As `--format json` prints it; numbers that do not exist are None."""
-        plain: dict[str, Any] = _plain(dict(self.data))
-        return plain
+        known: dict[str, Any] = plain(self.data)
+        return known
 
     def with_facts(self, **facts: Any) -> Outcome:
         """The same with more facts, after its kind."""
@@ -45,11 +45,3 @@ class Outcome:
         with writing(path) as stream:
             for record in self.records():
                 stream.write(encode(record) + b"\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from capeval.bench.runner import MetricLike, OwnMetric
-from capeval.bench.scorefile import read_scores
-from capeval.errors import CapevalError
+from capeval.bench.scoring import MetricLike, built_in, called, from_files, listed, own
 from capeval.evaluate import Result, evaluate
-from capeval.io.files import PathLike, source_name
+from capeval.io.files import PathLike
 from capeval.registry import parse_all
-from capeval.types import Array, Dataset, Metric, Pictures
+from capeval.types import Array, Dataset, Pictures
 
 Metrics = MetricLike | Iterable[MetricLike] | None
 
@@ -31,37 +29,24 @@ class Scorer:
     note: Callable[[str], None] = field(default=lambda message: None)
     pictures: Pictures | None = None
 
-    def listed(self) -> list[MetricLike] | None:
-        if self.metrics is None:
-            return [] if self.files else None
-        if isinstance(self.metrics, str | Metric) or callable(self.metrics):
-            return [self.metrics]
-        return list(self.metrics)
-
     def check(self) -> None:
         """Wrong expressions are told before any work is done."""
-        parse_all([each for each in self.listed() or () if isinstance(each, str | Metric)])
+        parse_all(built_in(listed(self.metrics, self.files)) or ())
 
     def score(self, dataset: Dataset) -> Scores:
         dataset.pictures = self.pictures
-        listed = self.listed()
-        built_in = None if listed is None else [each for each in listed if isinstance(each, str | Metric)]
-        result = None
-        if built_in is None or built_in:
+        metrics = listed(self.metrics, self.files)
+        wanted, result = built_in(metrics), None
+        if wanted is None or wanted:
             result = evaluate(
-                dataset, built_in, threads=self.threads or os.cpu_count(), progress=self.progress, note=self.note
+                dataset, wanted, threads=self.threads or os.cpu_count(), progress=self.progress, note=self.note
             )
-        own: dict[str, Array] = {}
-        signatures: dict[str, str] = {}
-        for metric in listed or ():
-            if not isinstance(metric, str | Metric):
-                name = str(getattr(metric, "__name__", type(metric).__name__))
-                self.progress(f"scoring {name}")
-                own[name], signatures[name] = _called(metric, name, dataset), f"{name}|function"
-        for path in self.files:
-            for name, values in read_scores(path, dataset.ids).items():
-                own[name], signatures[name] = values, f"{name}|file:{os.path.basename(source_name(path))}"
-        return Scores(result, own, signatures)
+        made = list(called(own(metrics), dataset, self.progress))
+        taken = [*(result.signatures if result else ()), *(name for name, _, _ in made)]
+        made += from_files(self.files, dataset.ids, taken)
+        return Scores(
+            result, {name: values for name, values, _ in made}, {name: signature for name, _, signature in made}
+        )
 
 
 @dataclass(frozen=True)
@@ -91,10 +76,3 @@ class Scores:
 def _mean(values: Array) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _called(metric: OwnMetric, name: str, dataset: Dataset) -> Array:
-    values = np.asarray(metric(dataset), dtype=np.float64)
-    if values.shape != (len(dataset),) or np.isinf(values).any():
-        raise CapevalError(f"{name} must give one finite score (or NaN) for each of {len(dataset)} rows")
-    return values

@@ -100,7 +100,7 @@ def other_images(
         return wanted.copy()
     others = len(vectors) - 1
     if others < 1:
-        raise CapevalError("one image alone has no neighbour to take a caption from")
+        raise CapevalError("one image alone has no other to take a caption from: leave rc out, or give more images")
     near = max(1, min(others, round(gamma * others)))
     ranks = rng.integers(near, size=len(wanted))
     if near == others:  # any other image will do
