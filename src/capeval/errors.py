@@ -32,7 +32,7 @@ class UnknownName(CapevalError):
 
 
 class CheckpointError(CapevalError):
-    """A trained model that cannot be used: incomplete, damaged, of another kind, or giving other scores than it should."""
+    """A trained model that cannot be used: incomplete, damaged, of another kind, or giving other scores than it did."""
 
 
 class ExpressionError(CapevalError):

@@ -230,6 +230,8 @@ def test_an_empty_caption_scores_0(metric: Metric, small: Dataset) -> None:
 def test_a_candidate_equal_to_its_reference_gets_the_maximum(
     metric: Metric, references: list[str], others: list[str]
 ) -> None:
+    if "references" not in metric.needs():
+        return  # what it makes of a caption does not depend on references
     samples = [
         Sample(f"{image}-{i}", str(image), candidate, (reference,))
         for image, reference in enumerate(references)
@@ -250,6 +252,8 @@ def test_a_long_caption_equal_to_its_reference_reaches_the_upper_bound(metric: M
 
 
 def test_a_better_system_scores_higher(metric: Metric, small: Dataset) -> None:
+    if "references" not in metric.needs():
+        pytest.skip(f"{metric.info.name} looks at pictures, and these are drawn at random")
     better = Dataset.from_samples([replace(s, candidate=s.references[0]) for s in small])
     worse = Dataset.from_samples([replace(s, candidate="purple monkeys never read") for s in small])
     assert (

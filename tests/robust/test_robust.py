@@ -216,7 +216,7 @@ def test_tables_and_json(command: str) -> None:
     assert found["kind"] == f"robust-{command}"
     assert found["seed"] == found["arguments"]["seed"] == 3
     assert found["from"] == "references"
-    assert found["command"].startswith("capeval ")
+    assert found["command"].startswith("capeval")
     assert found["arguments"]["metrics"] == ["rouge_l", "cider_d"]
     assert all("|tok:ptb|" in each["signature"] for each in found["metrics"])
     system = json.loads(capeval(command, SYSTEM, "-r", REFERENCES, "-m", "rouge_l", "--format", "json").stdout)

@@ -1,6 +1,6 @@
 """Writes docs/benchmarks.md: how well the metrics agree with people on every benchmark.
 
-    python tools/docs/benchmarks.py [--data ROOT] [--without METRIC ...]
+    python tools/docs/benchmarks.py [--data ROOT] [--images ROOT] [--without METRIC ...]
 
 The first run parses every caption for SPICE, which takes minutes; later runs find the parses in the cache.
 """
@@ -19,7 +19,9 @@ from capeval.bench.runner import Outcome, Part
 from capeval.bench.types import Ratings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
-METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "wmd"]
+METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "spice_fast", "wmd"]
+TEXT_ONLY = ["lece(context=reference)"]
+LOOKING = ["lece", "lece(negatives=rc)"]
 QUICK = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d"]
 # The metrics of Kilickaya et al., and the combination they found best.
 SIX = ["bleu_4", "rouge_l", "meteor", "cider_d", "spice", "wmd"]
@@ -56,7 +58,8 @@ capeval.bench.run("flickr8k-expert", ["cider_d", my_function]).to_dict()
 or as a file: `capeval bench rows NAME` prints the captions with their ids, and `capeval bench run NAME --scores FILE`
 takes CSV or JSONL with an `id` and scores. A learned metric says in `trained_on` which images and judgements it has
 seen, in the words of `capeval bench list --format json` (`holds`), and is marked where it has seen the benchmark. To
-add a benchmark, add one file to `capeval/bench/loaders`.
+add a benchmark, add one file to `capeval/bench/loaders`. Metrics that look at pictures (`lece` and
+`lece(negatives=rc)`) are measured on the rows whose picture is there; `rows` says how many, where not all are.
 
 ## Flickr8k-Expert
 
@@ -129,10 +132,17 @@ the two a paper used shows in its HC column.
 Mean accuracy with the votes, against the number of references:
 
 {references}
+## Distractors
+
+{distractor_rows:,} pairs built from people's captions of the Flickr8k test images in the manner of Hodosh and
+Hockenmaier 2016 ([how](tasks/robustness.md)); percent of pairs in which the correct caption scores higher than the
+distracted one.
+
+{distractors}
 ## ABSTRACT-50S
 
-{abstract_rows} pairs with 48 references; only HI, since the votes on two correct captions are not public. The metrics
-that need parses are left out.
+{abstract_rows} pairs with 48 references; only HI, since the votes on two correct captions are not public. `spice` and
+`spider` are left out: their references would take long to parse.
 
 {abstract}
 ## COCO 2015
@@ -154,22 +164,28 @@ def shown(estimate: dict[str, Any], digits: int = 4) -> str:
     return f"{estimate['value']:.{digits}f} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
 
 
+def name_of(row: dict[str, Any]) -> str:
+    """With the number of rows where some have no picture."""
+    return f"`{row['metric']}`" + (f" ({row['rows']:,} rows)" if row.get("left_out") else "")
+
+
 def correlations(rows: list[dict[str, Any]], published: dict[str, str] | None = None) -> str:
     header = ["metric", *NAMES.values(), *(["published tau-c"] if published else [])]
     cells = []
     for row in rows:
-        line = [f"`{row['metric']}`", *(shown(row[key]) for key in STATISTICS)]
+        line = [name_of(row), *(shown(row[key]) for key in STATISTICS)]
         cells.append(line + ([published.get(row["metric"], "")] if published else []))
     return table(header, cells)
 
 
 def accuracies(rows: list[dict[str, Any]]) -> str:
-    keys = [key for key in ("hc", "hi", "hm", "mm", "mean") if key in rows[0]]
+    keys = [key for key, value in rows[0].items() if isinstance(value, dict) and key != "mean"] + ["mean"]
     cells = [
-        [f"`{row['metric']}`", *(f"{shown(row[key], 2)} ±{row[key]['spread']:.2f}" for key in keys), f"{row['ties']:g}"]
+        [name_of(row), *(f"{shown(row[key], 2)} ±{row[key]['spread']:.2f}" for key in keys), f"{row['ties']:g}"]
         for row in rows
     ]
-    return table(["metric", *(key.upper() if key != "mean" else key for key in keys), "ties"], cells)
+    words = [key.upper() if len(key) == 2 else key.replace("_", " ") for key in keys]
+    return table(["metric", *words, "ties"], cells)
 
 
 def matrix(names: list[str], values: list[list[float]], digits: int = 3) -> str:
@@ -241,9 +257,7 @@ def errors(ratings: Ratings, scores: Scores) -> str:
 
 
 def composite_table(found: dict[str, Any]) -> str:
-    cells = [
-        [row["references"], f"`{row['metric']}`", *(shown(row[key]) for key in STATISTICS)] for row in found["metrics"]
-    ]
+    cells = [[row["references"], name_of(row), *(shown(row[key]) for key in STATISTICS)] for row in found["metrics"]]
     return table(["references", "metric", *NAMES.values()], cells)
 
 
@@ -263,30 +277,41 @@ def coco_table(found: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", help="folder of the data sets")
+    parser.add_argument("--images", help="folder of the pictures; without it metrics that look at them are left out")
     parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
     parser.add_argument("--resamples", type=int, default=1000)
     arguments = parser.parse_args()
-    metrics = [name for name in METRICS if name not in arguments.without]
+    all_metrics = [*METRICS, *TEXT_ONLY, *(LOOKING if arguments.images else [])]
+    metrics = [name for name in all_metrics if name not in arguments.without]
+    blind = [name for name in metrics if name not in (*LOOKING, "spice", "spider")]
     settings = Settings(resamples=arguments.resamples)
 
     def measured(name: str, chosen: list[str] | None, **options: Any) -> Outcome:
         begin = time.perf_counter()
+        images = arguments.images if chosen and set(LOOKING) & set(chosen) else None
         outcome = run(
-            name, chosen, data=arguments.data, settings=options.pop("settings", settings), note=print, **options
+            name,
+            chosen,
+            data=arguments.data,
+            images=images,
+            settings=options.pop("settings", settings),
+            note=print,
+            **options,
         )
         print(f"{name}: {time.perf_counter() - begin:.1f} s")
         return outcome
 
     expert = measured("flickr8k-expert", metrics, settings=Settings(resamples=TENFOLD * arguments.resamples))
     composite = measured("composite", metrics)
-    cf, cf_kept, abstract, coco, labels = (
+    cf, cf_kept, abstract, coco, labels, distractors = (
         measured(name, chosen, **options).to_dict()
         for name, chosen, options in (
             ("flickr8k-cf", metrics, {}),
             ("flickr8k-cf", metrics, {"variants": ["kept"]}),
-            ("abstract-50s", [name for name in metrics if name not in ("spice", "spider")], {}),
+            ("abstract-50s", blind, {}),
             ("coco-2015", None, {}),
             ("pascal-50s", metrics, {"variants": ["labels"]}),
+            ("distractors", blind, {}),
         )
     )
     votes = measured("pascal-50s", metrics).to_dict()
@@ -311,6 +336,8 @@ def main() -> None:
             ["metric", *map(str, COUNTS)],
             [[f"`{name}`", *(f"{v:.2f}" for v in values)] for name, values in curves.items()],
         ),
+        distractor_rows=distractors["rows"],
+        distractors=accuracies(distractors["metrics"]),
         abstract_rows=abstract["rows"],
         abstract=accuracies(abstract["metrics"]),
         coco_rows=coco["rows"],

@@ -9,6 +9,7 @@ cache. On changed captions SPICE is measured with our fast parser (`spice_fast`)
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,8 @@ Made by `python tools/docs/paper_figures.py`. The numbers behind the agreement w
 ## Kilickaya et al. 2017
 
 **Figure 3: correlation between metrics**, those that agree best with people first. Flickr8k-Expert, then Composite with
-strict references. CIDEr-D, SPIDEr, METEOR and WMD go together, and BLEU and ROUGE-L do; SPICE stands apart from both.
+strict references. CIDEr-D, SPIDEr, METEOR and WMD go together, and BLEU and ROUGE-L do; on Flickr8k SPICE stands apart
+from both.
 
 {flickr8k-expert-correlation}
 {composite-strict-correlation}
@@ -74,7 +76,7 @@ the paper is measured in [measured/lece.md](measured/lece.md).
 **Figure 5: number of references** (PASCAL-50S). One reference costs every metric many points; from twenty on more of
 them hardly help.
 
-{pascal-50s-references}
+{pascal-50s-votes-references}
 **Figure 7: component sensitivity.** A word is replaced by a similar and by a wrong one; percent of pairs in which the
 similar one scores higher. 50 is guessing.
 
@@ -119,7 +121,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", help="folder of the data sets")
     parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
-    parser.add_argument("--resamples", type=int, default=1000)
+    # Many comparisons need small p-values, which need many resamples.
+    parser.add_argument("--resamples", type=int, default=10_000)
     arguments = parser.parse_args()
     (DOCS / "figures").mkdir(exist_ok=True)
     settings = Settings(resamples=arguments.resamples)
@@ -149,8 +152,8 @@ def main() -> None:
     parts = {figure.name: shown(figure) for figure in made.figures() if "{" + figure.name + "}" in TEXT}
     parts["pascal"] = table(tables_of(made, "pascal-50s")[0])
     text = TEXT
-    for key, part in parts.items():
-        text = text.replace("{" + key + "}", part)
+    for key in re.findall(r"{(.+)}", TEXT):
+        text = text.replace("{" + key + "}", parts[key])
     page = DOCS / "paper-figures.md"
     page.write_text(text)
     print(page)
