@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def without_grammar(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_it_is_spice_over_the_tuples_of_the_fast_parser(tmp_path: Path) -> None:
-    texts = [" ".join(capeval.tokenize(text)) for text in [*CANDIDATES, *sum(REFERENCES, [])]]
+    texts = [" ".join(capeval.tokenize(text)) for text in [*CANDIDATES, *chain(*REFERENCES)]]
     file = tmp_path / "parses.jsonl"
     rows = zip(texts, tuples_of(texts, parser="fast"), strict=True)
     file.write_text("".join(json.dumps({"caption": text, "tuples": tuples}) + "\n" for text, tuples in rows))

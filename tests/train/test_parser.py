@@ -21,7 +21,7 @@ from capeval.train.task import Inputs  # noqa: E402
 from capeval.train.tasks.parser import Config, ParserTask  # noqa: E402
 
 NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "bird", "car", "house", "tree", "ball", "boat"]
-SMALL = ["width=24", "hidden=16", "arcs=12", "parts=12", "captions=300", "validation=40", "silver=silver.tsv"]
+SMALL = ["width=24", "hidden=16", "arcs=12", "parts=12", "captions=300", "validation=40", 'silver=["silver.tsv"]']
 SMALL += ["learning_rate=0.01", "batch=16", "dropout=0"]
 
 

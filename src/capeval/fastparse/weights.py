@@ -106,6 +106,9 @@ def weights_from(data: bytes, source: str = "weights") -> Weights:
         or len(network["label_bias"]) != len(labels)
     ):
         raise DataError("vocabulary, labels and weights differ in size", file=source)
+    numbers = [*words.values(), *(value for value in network.values() if isinstance(value, np.ndarray))]
+    if not all(np.isfinite(each).all() for each in numbers):
+        raise DataError("there are weights that are no numbers", file=source)
     digest = hashlib.blake2b(data, digest_size=8).hexdigest()
     return Weights(tags, labels, {word: i for i, word in enumerate(vocabulary) if i}, words, network, digest)
 

@@ -16,6 +16,8 @@ from capeval.parse.lemma import lemma
 from capeval.spice.graph_types import Token
 from capeval.spice.tuples import SceneTuple, tuples_of_graph
 
+SILVER = "silver/parses.tsv.xz"
+"""Where the parses lie in the folder of the data sets."""
 HELD_OUT = 50
 """One caption in so many is for validation; which ones, its letters decide."""
 

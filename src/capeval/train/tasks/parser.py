@@ -23,7 +23,7 @@ from capeval.fastparse.words import BUCKETS, glove_vectors, spelling_features
 from capeval.models.parser import ParserNet
 from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.config import Count, Share, TrainConfig
-from capeval.train.silver import Silver, agreement, is_held_out, read_silver
+from capeval.train.silver import SILVER, Silver, agreement, is_held_out, read_silver
 from capeval.train.task import Arrays, Batch, Inputs, Task
 
 FILE = "parser.npz"
@@ -47,10 +47,12 @@ class Config(TrainConfig):
     """Largest norm of the gradient; 0: any."""
     captions: Count = 15_000
     """How many an epoch draws."""
-    silver: str = "silver/parses.tsv.xz"
-    """File of official parses, in the data folder."""
+    silver: tuple[str, ...] = (SILVER,)
+    """Files of official parses, in the data folder."""
+    longer: Annotated[float, Meta(ge=0)] = 0.0
+    """Captions are drawn in proportion to their length to the power of it; 0: all alike."""
     start: str = ""
-    """Folder of another training of the same sizes, whose best weights are the first ones here."""
+    """Folder of a finished training of the same sizes, whose best weights are the first ones here."""
     validation: Count = 1500
     """Captions that are parsed after each epoch."""
     longest: Count = 40
@@ -79,11 +81,12 @@ class ParserTask(Task):
         self.config: Config = config
         training: list[Silver] = []
         held_out: list[Silver] = []
-        for sentence in read_silver(data_root(inputs.data) / config.silver):
-            if len(sentence.words) <= config.longest:
-                (held_out if is_held_out(sentence.words) else training).append(sentence)
+        for name in config.silver:
+            for sentence in read_silver(data_root(inputs.data) / name):
+                if len(sentence.words) <= config.longest:
+                    (held_out if is_held_out(sentence.words) else training).append(sentence)
         if not training or not held_out:
-            raise DataError("too few parses to train and to validate with", file=config.silver)
+            raise DataError("too few parses to train and to validate with", file=" ".join(config.silver))
         self.held_out = held_out[: config.validation]
         self.wanted = [sentence.tuples() for sentence in self.held_out]
         counts = Counter(word for sentence in training for word in sentence.words)
@@ -119,9 +122,21 @@ class ParserTask(Task):
         ]
 
     def build(self) -> ParserNet:
+        if not self.config.start:
+            return self._net(len(self.vocabulary))
+        # Words that the other training did not know begin as unknown ones.
+        folder = Path(self.config.start)
+        known = read_weights(folder / FILE).vocabulary
+        old, net = self._net(len(known) + 1), self._net(len(self.vocabulary))
+        load_weights(old, folder / BEST)
+        rows = torch.tensor([known.get(word, 0) for word in self.vocabulary])
+        net.load_state_dict(old.state_dict() | {"word.weight": old.word.weight[rows]})
+        return net
+
+    def _net(self, vocabulary: int) -> ParserNet:
         config = self.config
-        net = ParserNet(
-            vocabulary=len(self.vocabulary),
+        return ParserNet(
+            vocabulary=vocabulary,
             buckets=BUCKETS,
             glove=self.glove.shape[1],
             tags=len(self.tags),
@@ -132,16 +147,15 @@ class ParserTask(Task):
             parts=config.parts,
             dropout=config.dropout,
         )
-        if config.start:
-            load_weights(net, Path(config.start) / BEST)
-        return net
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.Adam(model.parameters(), lr=self.config.learning_rate, betas=(0.9, 0.98), fused=True)
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
         """Of captions of one length, so that nothing is padded."""
-        drawn = random.choice(len(self.coded), min(self.config.captions, len(self.coded)), replace=False)
+        chances = np.array([each.shape[1] for each in self.coded]) ** self.config.longer
+        count = min(self.config.captions, len(self.coded))
+        drawn = random.choice(len(self.coded), count, replace=False, p=chances / chances.sum())
         by_length: dict[int, list[int]] = {}
         for row in drawn.tolist():
             by_length.setdefault(self.coded[row].shape[1], []).append(row)
