@@ -33,10 +33,14 @@ demo: setup
 	@echo && echo "== Is A better than B? capeval compare"
 	$(BIN)/capeval compare $(DEMO)/system_a.json $(DEMO)/system_b.json -r $(DEMO)/references.json \
 	  --json demo-out/comparison.json
+	@echo && echo "== With pictures: capeval score --images"
+	$(BIN)/capeval score $(DEMO)/pictures_captions.json -r $(DEMO)/pictures_references.json --images $(DEMO)/pictures \
+	  -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' --json demo-out/pictures.json
 	@echo && echo "== What do metrics make of ever worse captions? capeval robust"
 	$(BIN)/capeval robust curves -r $(DEMO)/references.json --json demo-out/curves.json
 	@echo && echo "== All of it on one page: capeval report"
 	$(BIN)/capeval report demo-out/scores.json demo-out/each.jsonl demo-out/comparison.json demo-out/curves.json \
+	  demo-out/pictures.json \
 	  -r $(DEMO)/references.json --title "capeval demo" -o demo-out/report.html
 	@echo "Open demo-out/report.html in a browser."
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "features": "features",
     "report": "report",
     "train": "train",
+    "lece-system": "lece_system",
     "caption": "caption",
 }
 

@@ -1,0 +1,143 @@
+"""LECE (Cui et al. 2018): the probability that a caption was written by a person, given its picture or references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.errors import DataError, ExpressionError, Unavailable
+from capeval.text.corpus import Corpus, Longs
+from capeval.types import Array, Floats, Info, Metric
+
+if TYPE_CHECKING:
+    from capeval.runtime.checkpoint import Checkpoint
+    from capeval.runtime.lece import Critique
+
+CHECKPOINTS = {
+    ("image", "all"): "lece",
+    ("image", "rc"): "lece-rc",
+    ("reference", "all"): "lece-reference",
+}
+"""The checkpoints that come with capeval, by context and negatives."""
+_TEXT_ONLY = "lece(context=reference) needs none"
+
+
+@dataclass(frozen=True)
+class Lece(Metric):
+    """`context`: what a caption is judged by, `image` or `reference`; `negatives`: what the critique has learned to
+    tell from human captions, `all` kinds or `rc`, captions of other pictures; `checkpoint`: the folder of a critique
+    of your own, which decides both.
+    """
+
+    context: str = "image"
+    negatives: str = "all"
+    checkpoint: str = ""
+
+    info: ClassVar[Info] = Info(
+        name="lece",
+        names=("lece",),
+        summary="Probability that the caption is human, by a critique trained on human and machine captions",
+        citation="Cui et al. 2018, Learning to Evaluate Image Captioning (CVPR)",
+        needs=("pictures",),
+    )
+
+    def __post_init__(self) -> None:
+        if self.checkpoint:
+            if (self.context, self.negatives) != ("image", "all"):
+                raise ExpressionError("lece: a checkpoint decides context and negatives; leave them out")
+        elif (self.context, self.negatives) not in CHECKPOINTS:
+            known = ", ".join(f"context={context} with negatives={kinds}" for context, kinds in CHECKPOINTS)
+            raise ExpressionError(
+                f"lece: there is no critique for context={self.context} with negatives={self.negatives}. There are: "
+                f"{known}; `capeval train lece` makes others, for checkpoint=FOLDER"
+            )
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        return tuple(self._checkpoint().facts.get("trained_on", ()))
+
+    def needs(self) -> tuple[str, ...]:
+        context = self._checkpoint().config["context"] if self.checkpoint else self.context
+        needed = {"image": ("pictures",), "reference": ("references",), "both": ("references", "pictures")}
+        return needed[context]
+
+    def instead(self) -> str:
+        return _TEXT_ONLY
+
+    def signature_extras(self) -> dict[str, Any]:
+        return {"checkpoint": self._checkpoint().digest}
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+    def stats(self, corpus: Corpus) -> Array:
+        """One column: the score."""
+        if "pictures" in self.needs() and corpus.dataset.pictures is None:
+            raise Unavailable(f"lece looks at pictures, and there are none. {_TEXT_ONLY}")
+        from capeval.runtime.lece import open_critique
+
+        critique = open_critique(self._source)
+        row, reference = np.arange(len(corpus)), None
+        if critique.context != "image":
+            row, reference = _with_references(corpus)
+        candidate = corpus.rows.candidate
+        used = np.unique(candidate if reference is None else np.concatenate([candidate, reference]))
+        captions = _read(critique, corpus, used)
+        contexts: dict[str, tuple[Floats, npt.NDArray[Any]]] = {}
+        if reference is not None:
+            contexts["reference"] = (captions, np.searchsorted(used, reference))
+        if critique.context != "reference":
+            contexts["image"] = (_vectors(critique, corpus), corpus.picture[row])
+        place = np.searchsorted(used, candidate[row])
+        scores = critique.judge(captions, place, contexts, corpus.threads).astype(np.float64)
+        if reference is not None:  # several references: the mean
+            scores = np.bincount(row, scores, len(corpus)) / np.bincount(row, minlength=len(corpus))
+        has_words = np.diff(corpus.pieces.offsets)[candidate] > 0
+        return np.where(has_words, scores, 0.0)[:, None]
+
+    @property
+    def _source(self) -> str:
+        return self.checkpoint or CHECKPOINTS[self.context, self.negatives]
+
+    def _checkpoint(self) -> Checkpoint:
+        from capeval.runtime.lece import open_trained
+
+        return open_trained(self._source)
+
+
+def _with_references(corpus: Corpus) -> tuple[Longs, Longs]:
+    """Every row with each of its references: the row's number, and that of the reference among the captions."""
+    lacking = [i for i, group in enumerate(corpus.rows.group) if not corpus.dataset.reference_sets[group]]
+    if lacking:
+        raise DataError("captions without a reference.", ids=[corpus.dataset.ids[i] for i in lacking])
+    offsets, group = corpus.rows.group_offsets, corpus.rows.group
+    counts = np.diff(offsets)[group]
+    row = np.repeat(np.arange(len(corpus)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return row, corpus.rows.group_captions[offsets[group[row]] + within].astype(np.int64)
+
+
+def _read(critique: Critique, corpus: Corpus, used: npt.NDArray[Any]) -> Floats:
+    """The critique's vectors of some captions."""
+    pieces, words = corpus.pieces, corpus.pieces.vocabulary
+    bounds = zip(pieces.offsets[used].tolist(), pieces.offsets[used + 1].tolist())
+    texts = [[words[i] for i in pieces.tokens[begin:end].tolist()] for begin, end in bounds]
+    return critique.encode(*critique.vocabulary.encode(texts, critique.words), corpus.threads)
+
+
+def _vectors(critique: Critique, corpus: Corpus) -> Floats:
+    """The pictures as the critique wants them."""
+    pictures, vectors = corpus.dataset.pictures, corpus.vectors()
+    advice = "Make features with `capeval features`, or train a critique with yours: `capeval train lece`"
+    wanted, found = critique.checkpoint.facts.get("encoder", ""), pictures.encoder if pictures else ""
+    if wanted and found and wanted != found:
+        raise DataError(f"this critique knows pictures encoded by {wanted}, these were encoded by {found}. {advice}")
+    if vectors.shape[1] != critique.picture_width:
+        raise DataError(
+            f"this critique knows picture vectors of {critique.picture_width} numbers, these have {vectors.shape[1]}. "
+            f"{advice}"
+        )
+    return vectors

@@ -1,0 +1,301 @@
+"""LECE learns a few captions by heart; negatives are what they should be; torch and ONNX Runtime say the same."""
+
+# ruff: noqa: E402  (what needs torch is imported after asking whether it is there)
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from capeval.cli import cli
+from capeval.errors import CapevalError, DataError
+from capeval.io.features import open_features
+from capeval.models.lece import CONTEXTS, FUSIONS, CompactBilinear, Lece, LeceShape, count_sketch
+from capeval.runtime.lece import open_critique
+from capeval.text.vocabulary import EOS, UNK, Vocabulary
+from capeval.train.checkpoint import BEST, load_weights
+from capeval.train.data import benchmark_images, flickr_number
+from capeval.train.lece import KINDS, CaptionTable, Examples
+from capeval.train.lece_config import Config
+from capeval.train.lece_material import Material, gather
+from capeval.train.lece_system import score_system
+from capeval.train.loop import train
+from capeval.train.task import Inputs
+from capeval.train.tasks.lece import LeceTask, encoded, figures
+
+DIM = 12
+THINGS = ("dog", "cat", "man", "boy", "girl", "bird", "horse", "woman")
+PLACES = ("beach", "sofa", "street", "park", "table", "roof", "field", "bridge")
+HUMANS = {
+    f"p{i}": (f"a {thing} rests at the {place}", f"the {place} with a {thing}", f"one {thing} near a {place}")
+    for i, (thing, place) in enumerate(zip(THINGS, PLACES))
+}
+MACHINES = {image: ["there is something in the picture"] for image in HUMANS}
+SAMPLES = {image: ["picture something in in the"] for image in HUMANS}
+SIZES: dict[str, Any] = {"hidden": 16, "sketch": 64, "vocabulary": 60, "batch": 16, "dropout": 0.0, "validation": 2}
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lece") / "f.npz"
+    vectors = np.random.default_rng(0).standard_normal((len(HUMANS), DIM)).astype(np.float32)
+    np.savez(path, ids=np.array(list(HUMANS)), vectors=vectors)
+    return path
+
+
+@pytest.fixture
+def material(features: Path) -> Material:
+    images = list(HUMANS)
+    return Material(images, images, HUMANS, MACHINES, SAMPLES, vectors=open_features(features))
+
+
+class Sure(LeceTask):
+    """Goes on when all captions are in the right order, until the scores are near 0 and 1."""
+
+    monitor = "performance"
+
+
+def trained_model(task: LeceTask, folder: Path) -> Lece:
+    train(task, folder, note=lambda text: None)
+    model = task.build().eval().requires_grad_(False)
+    load_weights(model, folder / BEST)
+    return model
+
+
+def examples(negatives: tuple[str, ...], words: int = 15) -> Examples:
+    vocabulary = Vocabulary.of(text for texts in HUMANS.values() for text in texts)
+    tables = [CaptionTable.of(vocabulary, texts, list(HUMANS), words) for texts in (HUMANS, MACHINES, SAMPLES)]
+    return Examples(vocabulary, *tables, negatives)
+
+
+def test_compact_bilinear_pooling_is_the_sketch_of_the_outer_product() -> None:
+    torch.manual_seed(0)
+    context, candidate, size = torch.randn(5, 7), torch.randn(5, 4), 33
+    layer = CompactBilinear(7, 4, size, torch.nn.Dropout(0))
+    outer = (context[:, :, None] * candidate[:, None, :]).flatten(1)
+    buckets = ((layer.buckets_context[:, None] + layer.buckets_candidate[None, :]) % size).flatten()
+    signs = (layer.signs_context[:, None] * layer.signs_candidate[None, :]).flatten()
+    expected = count_sketch(outer, buckets, signs, size)
+    torch.testing.assert_close(layer.pooled(context, candidate), expected, rtol=0, atol=1e-5)
+    form = torch.einsum("nc,kcd,nd->nk", context, layer.form(), candidate) + layer.out.bias
+    torch.testing.assert_close(layer(context, candidate), form, rtol=0, atol=1e-5)
+
+
+def test_a_sketch_keeps_inner_products_on_average() -> None:
+    torch.manual_seed(0)
+    one, other = torch.randn(1, 50), torch.randn(1, 50)
+    found = []
+    for _ in range(400):
+        buckets, signs = torch.randint(256, (50,)), torch.randint(2, (50,)).float() * 2 - 1
+        found.append(float((count_sketch(one, buckets, signs, 256) * count_sketch(other, buckets, signs, 256)).sum()))
+    assert np.mean(found) == pytest.approx(float((one * other).sum()), abs=4 * np.std(found) / 20)
+
+
+def test_the_encoding_is_that_at_the_end_of_the_caption() -> None:
+    torch.manual_seed(0)
+    model = Lece(LeceShape(vocabulary=20, word_width=6, image_width=DIM, hidden=8))
+    tokens = torch.randint(4, 20, (130, 16))
+    lengths = torch.randint(1, 17, (130,))
+    together = model.encode(tokens, lengths)
+    for i in (0, 1, 64, 129):
+        outputs, _ = model.lstm(model.words(tokens[i : i + 1, : lengths[i]]))
+        torch.testing.assert_close(together[i], outputs[0, -1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("context", "wants"), [("image", "picture"), ("reference", "references"), ("both", "picture")])
+def test_a_context_that_is_missing_is_an_error(context: str, wants: str) -> None:
+    model = Lece(LeceShape(context=context, vocabulary=20, word_width=6, image_width=DIM, hidden=8))
+    with pytest.raises(ValueError, match=wants):
+        model.context(None, None)
+
+
+def test_kinds_are_drawn_equally() -> None:
+    images = np.arange(len(HUMANS)).repeat(600)
+    kinds = examples(KINDS).draw(images, np.random.default_rng(0)).kinds
+    share = {kind: float((kinds == kind).mean()) for kind in KINDS}
+    expected = {"machine": 1 / 3, "mc": 1 / 3, "rc": 1 / 9, "wp": 1 / 9, "rw": 1 / 9}
+    assert share == pytest.approx(expected, abs=0.03)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(KINDS), st.integers(0, 2**32))
+def test_a_switch_gives_that_kind_only(kind: str, seed: int) -> None:
+    some = examples((kind,))
+    drawn = some.draw(np.arange(len(HUMANS)), np.random.default_rng(seed))
+    assert set(drawn.kinds.tolist()) == {kind}
+    for i, image in enumerate(HUMANS):
+        human = " ".join(some.vocabulary.words(drawn.tokens[i]))
+        reference = " ".join(some.vocabulary.words(drawn.reference_tokens[i]))
+        negative = some.vocabulary.words(drawn.tokens[len(HUMANS) + i])
+        assert {human, reference} <= set(HUMANS[image])
+        assert human != reference
+        known = {"machine": MACHINES, "mc": SAMPLES}
+        if kind in known:
+            table = CaptionTable.of(some.vocabulary, known[kind], [image], 15)
+            assert drawn.tokens[len(HUMANS) + i].tolist() == table.tokens[0].tolist()
+        elif kind == "rc":
+            assert " ".join(negative) in {text for other, texts in HUMANS.items() if other != image for text in texts}
+        elif kind == "wp":
+            assert sorted(negative) == sorted(human.split())
+            assert negative != human.split()
+        else:
+            assert len(negative) == len(human.split())
+            assert sum(a != b for a, b in zip(negative, human.split())) >= 2
+
+
+def test_long_captions_are_cut_after_15_words_and_still_end() -> None:
+    vocabulary = Vocabulary.of(["word"])
+    table = CaptionTable.of(vocabulary, {"p": ("word " * 40, "other words")}, ["p"], 15)
+    assert table.tokens.shape == (2, 16)
+    assert table.lengths.tolist() == [16, 3]
+    assert table.tokens[0, -1] == EOS
+    assert table.tokens[1, :3].tolist() == [UNK, UNK, EOS]
+
+
+def test_pictures_that_lack_what_is_needed_are_an_error() -> None:
+    vocabulary = Vocabulary.of(["a dog"])
+    humans, none = ({"p": texts} for texts in (("a dog", "the dog"), ()))
+    tables = [CaptionTable.of(vocabulary, each, ["p"], 15) for each in (humans, none, none)]
+    with pytest.raises(DataError, match="no caption of the kinds machine"):
+        Examples(vocabulary, *tables, ("machine",))
+    with pytest.raises(DataError, match="at least two pictures"):
+        Examples(vocabulary, *tables, ("rc",))
+    with pytest.raises(DataError, match="fewer than two human captions"):
+        Examples(vocabulary, CaptionTable.of(vocabulary, {"p": ("a dog",)}, ["p"], 15), *tables[1:], ("wp",))
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_tiny_set_is_learned_and_scored_the_same_without_torch(
+    context: Any, fusion: Any, material: Material, tmp_path: Path
+) -> None:
+    config = Config(
+        context=context, fusion=fusion, negatives=("machine", "mc"), epochs=15, learning_rate=0.05, decay=0.9, **SIZES
+    )
+    task = Sure(config, Inputs(), material)
+    model = trained_model(task, tmp_path / "c")
+    found = task.validate(model)
+    assert found["auc"] == 1.0
+    assert found["human"] > 0.9 > 0.1 > found["negative"]
+
+    critique = open_critique(str(tmp_path / "c"))
+    drawn = task.check_on.draw(np.arange(len(HUMANS)), np.random.default_rng(1))
+    batch = task._batch(drawn, task._check_vectors)
+    contexts, captions = encoded(model, batch)
+    expected = torch.softmax(model.judge(contexts.repeat(2, 1), captions), 1)[:, 1].numpy()
+    place = np.tile(np.arange(len(HUMANS)), 2)
+    sides = {}
+    if context != "reference":
+        sides["image"] = (batch["images"].numpy(), place)
+    if context != "image":
+        sides["reference"] = (critique.encode(drawn.reference_tokens, drawn.reference_lengths), place)
+    scores = critique.judge(critique.encode(drawn.tokens, drawn.lengths), np.arange(len(place)), sides)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=2e-3)  # weights are stored in half precision
+
+
+def test_a_picture_decides_when_captions_of_other_pictures_are_the_negatives(
+    material: Material, tmp_path: Path
+) -> None:
+    config = Config(negatives=("rc",), shared=4, epochs=30, learning_rate=0.05, decay=0.95, **SIZES)
+    task = LeceTask(config, Inputs(), material)
+    assert task.steps() == 1
+    batch = next(iter(task.batches(1, np.random.default_rng(0))))
+    assert len(batch["tokens"]) == len(batch["images"]) == len(HUMANS)
+    model = trained_model(task, tmp_path / "c")
+    assert task.validate(model)["auc"] > 0.95
+
+
+def test_shared_negatives_weigh_as_much_as_the_others(material: Material) -> None:
+    task = LeceTask(Config(shared=3, **SIZES), Inputs(), material)
+    torch.manual_seed(0)
+    model = task.build().eval()
+    batch = next(iter(task.batches(1, np.random.default_rng(0))))
+    contexts, captions = encoded(model, batch)
+    count = len(contexts)
+    log = {i: torch.log_softmax(model.judge(contexts, captions[:count].roll(i, 0)), 1) for i in range(4)}
+    own = torch.log_softmax(model.judge(contexts, captions[count:]), 1)[:, 0]
+    others = torch.cat([log[i][:, 0] for i in (1, 2, 3)])
+    expected = -(log[0][:, 1].mean() + (own.mean() + others.mean()) / 2) / 2
+    torch.testing.assert_close(task.loss(model, batch), expected)
+
+
+def test_figures() -> None:
+    found = figures(np.array([0.9, 0.5]), np.array([0.5, 0.1]))
+    assert found == pytest.approx({"auc": 0.875, "performance": 0.7, "human": 0.7, "negative": 0.3})
+
+
+def test_material_from_files_of_a_user(features: Path, tmp_path: Path) -> None:
+    references = tmp_path / "refs.json"
+    references.write_text(json.dumps(HUMANS))
+    (tmp_path / "mc.json").write_text(json.dumps(SAMPLES))
+    config = Config(sources=(str(references),), machines=(), **{**SIZES, "validation": 1})
+    with pytest.raises(CapevalError, match="Monte Carlo samples are needed"):
+        gather(config, Inputs(features=(features,)))
+    shared = tmp_path / "none"
+    found = gather(config, Inputs(shared, (features,), {"mc": str(tmp_path / "mc.json")}))
+    assert (len(found.train), len(found.validation)) == (7, 1)
+    assert not {*found.train} & {*found.validation}
+    found = gather(replace(config, negatives=("rc",)), Inputs(shared, (features,)))
+    assert sorted([*found.train, *found.validation]) == sorted(HUMANS)
+
+
+def test_no_picture_of_a_benchmark_is_trained_on(shared: Path) -> None:
+    data = shared / "data"
+    found = gather(Config(context="reference", negatives=("rc", "wp"), sources=("flickr8k",)), Inputs(data))
+    used = benchmark_images(data)["flickr"]
+    assert len(found.train) > 5000
+    assert not {flickr_number(image) for image in found.train} & used.keys()
+    assert {name for image in found.validation for name in used[flickr_number(image)]} == {"flickr8k-dev"}
+
+
+def test_a_system_is_scored_in_two_folds_and_work_is_kept(material: Material, tmp_path: Path) -> None:
+    config = Config(negatives=("machine",), epochs=10, learning_rate=0.05, decay=0.9, **SIZES)
+    machine = {image: texts[0] for image, texts in MACHINES.items()}
+    calls: list[tuple[int, int]] = []
+
+    def score(captions: dict[str, str]) -> Any:
+        return score_system(
+            "s", captions, HUMANS, material.vectors, config, range(2), tmp_path, tell=lambda *at: calls.append(at)
+        )
+
+    bad = score(machine)
+    assert calls == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert bad.mean < 0.3 < 0.6 < min(bad.human)
+    assert bad.spread == pytest.approx(np.std(bad.scores, ddof=1))
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/scores.npz")}
+    assert len(kept) == 4
+    assert score(machine) == bad
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    with pytest.raises(DataError, match="4 are needed"):
+        score({image: machine[image] for image in list(machine)[:3]})
+
+
+def test_the_command(features: Path, tmp_path: Path) -> None:
+    rows = [{"image_id": image, "caption": texts[0], "system": "bad"} for image, texts in MACHINES.items()]
+    (tmp_path / "c.json").write_text(json.dumps(rows))
+    (tmp_path / "r.json").write_text(json.dumps(HUMANS))
+    small = [f"--set={key}={value}" for key, value in {**SIZES, "epochs": 2}.items()]
+    given = ["lece-system", str(tmp_path / "c.json"), "-r", str(tmp_path / "r.json"), "--seeds", "2", *small]
+    given += ["--work", str(tmp_path / "work"), "--format", "json"]
+    run = CliRunner().invoke(cli, [*given, "--features", str(features)], catch_exceptions=False)
+    found = json.loads(run.stdout)
+    assert found["system"] == "bad"
+    assert len(found["seeds"]) == len(found["human"]) == 2
+    assert found["score"] == pytest.approx(np.mean(found["seeds"]))
+    text_only = CliRunner().invoke(cli, [*given, "--context", "reference"], catch_exceptions=False)
+    assert 0 < json.loads(text_only.stdout)["score"] < 1
+    with pytest.raises(CapevalError, match="--context reference"):
+        CliRunner().invoke(cli, given, catch_exceptions=False)
