@@ -52,6 +52,7 @@ A metric of your own stands beside them: as a Python function that gives one sco
 
 ```python
 import capeval.bench
+
 capeval.bench.run("flickr8k-expert", ["cider_d", my_function]).to_dict()
 ```
 
