@@ -197,6 +197,12 @@ def evaluate(
         progress(f"scoring {selection.metric.info.name}")
         try:
             check_needs(selection.metric, dataset)
+        except (Unavailable, DataError) as problem:
+            if not lenient:
+                raise
+            note(f"{selection.metric.info.name} is left out: {problem}")
+            continue
+        try:
             scored.append(_score(selection, corpus))
         except Unavailable as problem:
             if not lenient:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from capeval.errors import DataError
 from capeval.parse import default_parser, tuples_of
 from capeval.spice.scene import SceneGraph
 from capeval.text.tokenize import tokenize
@@ -17,5 +18,7 @@ def scene_graph(caption: str, tokenizer: str = "ptb", parser: str | None = None)
 
     `parser` is "official" or "fast"; without it the official one is taken where its grammar is, else the fast one.
     """
+    if not isinstance(caption, str):
+        raise DataError(f"a caption is a text, not {caption!r}")
     text = " ".join(tokenize([caption], tokenizer)[0])
     return SceneGraph(tuples_of([text], parser=parser or default_parser())[0])

@@ -178,6 +178,26 @@ def test_accuracy_by_category(pairs: Pairs) -> None:
     assert found.estimates["mean"].low <= 75 <= found.estimates["mean"].high
 
 
+def test_the_mean_lies_in_its_interval_where_a_category_is_small() -> None:
+    """Most resamples draw no image of the small category, in which the metric is always wrong."""
+    count = 40
+    pairs = Pairs(
+        [f"{i}" for i in range(count)],
+        [f"image {i}" for i in range(count)],
+        ["a"] * count,
+        ["b"] * count,
+        [("r",)] * count,
+        np.ones(count, bool),
+        ["few"] + ["many"] * (count - 1),
+    )
+    scores = np.tile([2.0, 1.0], count)[None]
+    scores[0, :2] = 1, 2
+    (found,) = accuracies(pairs, {"m": scores}, image_draws(pairs, 200, 0))
+    mean = found.estimates["mean"]
+    assert mean.value == 50
+    assert mean.low <= mean.value < mean.high == 100
+
+
 def test_draws_of_references(pairs: Pairs) -> None:
     dataset = pairs.dataset(2, seed=0)
     assert dataset.ids[:3] == ["HC-1-1", "HC-1-2", "HC-2-1"]

@@ -219,6 +219,10 @@ def test_abstract50s_needs_votes_for_two_correct_captions(root: Path) -> None:
     assert isinstance(found, Pairs)
     assert found.ids == ["HC-0", "HI-1"]
     assert found.first_wins.tolist() == [False, True]
+    for votes in ([-1], [0, 1], ["1", "-1"], [True, -1]):
+        write(root, "abstract50s/abstract_votes.json", votes)
+        with pytest.raises(DataError, match="a list of 2 numbers, each 1 or -1"):
+            load("abstract-50s", root)
 
 
 def test_coco2015(root: Path) -> None:
@@ -291,6 +295,33 @@ def test_a_function_is_a_metric(root: Path) -> None:
 def test_a_function_must_score_every_row(root: Path) -> None:
     with pytest.raises(CapevalError, match="one finite score"):
         run("flickr8k-expert", [lambda dataset: [1.0]], data=root, settings=QUICK)
+
+
+def test_wrong_metrics_are_told(root: Path) -> None:
+    for metrics, message in (
+        ([], "no metric was asked for"),
+        ([3], "not 3"),
+        ([lambda dataset: ["high"] * len(dataset)], "one finite score"),
+        ([length, length], "two metrics are called 'length'"),
+    ):
+        with pytest.raises(CapevalError, match=message):
+            run("flickr8k-expert", metrics, data=root, settings=QUICK)  # type: ignore[arg-type]
+
+
+def test_a_function_does_not_take_the_name_of_a_metric(root: Path) -> None:
+    def bleu_1(dataset: Dataset) -> Array:
+        return length(dataset)
+
+    with pytest.raises(CapevalError, match="two metrics are called 'bleu_1'"):
+        run("flickr8k-expert", ["bleu_1", bleu_1], data=root, settings=QUICK)
+
+
+def test_settings_of_another_kind_of_benchmark_are_told(root: Path) -> None:
+    notes: list[str] = []
+    run("flickr8k-expert", length, data=root, settings=Settings(resamples=20, counts=(1,)), note=notes.append)
+    assert "not used by this kind of benchmark: counts" in notes
+    run("abstract-50s", length, data=root, settings=Settings(resamples=20, combine=2), note=notes.append)
+    assert "not used by this kind of benchmark: combine" in notes
 
 
 def test_features_are_there_to_look_at(root: Path) -> None:
@@ -419,6 +450,21 @@ def test_scores_from_elsewhere(root: Path) -> None:
     assert found["metrics"][0]["kendall_c"]["value"] == same["metrics"][0]["kendall_c"]["value"]
 
 
+def test_rows_with_a_score_added_come_back(root: Path) -> None:
+    shown = call("rows", "flickr8k-expert", "--data", root)
+    rows = [json.loads(line) | {"mine": i} for i, line in enumerate(shown.stdout.splitlines())]
+    write(root, "mine.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    done = call("run", "flickr8k-expert", "--scores", root / "mine.jsonl", "--data", root, "--format", "json")
+    assert [row["metric"] for row in json.loads(done.stdout)["metrics"]] == ["mine"]
+    twice = call("rows", "composite", "--variant", "strict", "--variant", "kept", "--data", root)
+    assert twice.exit_code == 2
+
+
+def test_long_cells(tmp_path: Path) -> None:
+    write(tmp_path, "s.csv", f"id,candidate, m\n1,{'x' * 200_000},0.5\n")
+    assert read_scores(tmp_path / "s.csv", ["1"])["m"].tolist() == [0.5]
+
+
 def test_score_files(tmp_path: Path) -> None:
     write(tmp_path, "s.jsonl", '{"id": 1, "scores": {"m": 0.5}}\n\n{"id": "2", "m": null}\n{"id": "9", "m": 3}\n')
     np.testing.assert_array_equal(read_scores(tmp_path / "s.jsonl", ["2", "1"])["m"], [np.nan, 0.5])
@@ -433,6 +479,10 @@ def test_score_files(tmp_path: Path) -> None:
         ("s.csv", "id,m\n1,inf\n2,1\n", "infinite"),
         ("s.csv", "name,m\n1,1\n", "column `id`"),
         ("s.csv", "id,m\n1\n", "cells"),
+        ("s.csv", "id,m,m\n1,1,1\n", "no name, or two have the same"),
+        ("s.csv", "id,\n1,1\n", "no name, or two have the same"),
+        ("s.jsonl", '{"id": 1, "m": true}\n', "m is True, not a number"),
+        ("s.jsonl", '{"id": 1, "m": 1%s}\n' % ("0" * 400), r"m is 10{40,70}\.\.\., not a number"),
         ("s.csv", "id\n1\n2\n", "no column of scores"),
         ("s.jsonl", "{\n", "line 1: broken JSON"),
         ("s.jsonl", "[]\n", "an object with an `id`"),

@@ -126,6 +126,9 @@ def test_without_the_grammar_the_fast_parser_is_taken(tmp_path: Path, monkeypatc
     (tmp_path / "spice" / "english.grammar").write_bytes(b"")
     assert default_parser() == "official"
     assert attributes("A red car.", parser="fast") == [("car", "red")]
+    assert repr(capeval.scene_graph("A red car.", parser="fast")) == "SceneGraph([('car',), ('car', 'red')])"
+    with pytest.raises(DataError, match="a caption is a text, not None"):
+        capeval.scene_graph(None)  # type: ignore[arg-type]
 
 
 def attributes(caption: str, parser: str | None = None) -> list[tuple[str, ...]]:

@@ -78,6 +78,9 @@ def test_a_missing_file_and_nothing_at_all(tmp_path: Path) -> None:
 
 def test_scores_of_each_caption_from_csv(tmp_path: Path) -> None:
     (tmp_path / "each.csv").write_text("id,image,system,candidate,bleu_1\n1,i,x,a dog,0.5\n1,i,y,a cat,\n")
+    (tmp_path / "zero.jsonl").write_text('{"id": 0, "image": 0, "candidate": "a dog", "scores": {"bleu_1": 0.5}}\n')
+    zero = read_caption_scores(tmp_path / "zero.jsonl")
+    assert (zero.ids, zero.images) == (["0"], ["0"])
     rows = read_caption_scores(tmp_path / "each.csv")
     assert rows.systems == ["x", "y"]
     np.testing.assert_array_equal(rows.scores["bleu_1"], [0.5, np.nan])

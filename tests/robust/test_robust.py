@@ -255,6 +255,8 @@ def test_wrong_usage() -> None:
     assert "0 to 1" in capeval("curves", "-r", REFERENCES, "--gammas", "2", code=2).output
     assert "bleau" in capeval("curves", "-r", REFERENCES, "-m", "bleau", code=2).output
     assert "standard output" in capeval("attacks", "-r", REFERENCES, "-m", "bleu", "--write", "-", code=2).output
+    only_written = capeval("attacks", "-r", REFERENCES, "--write", "w.jsonl", "--json", "r.json", code=2)
+    assert "name metrics with -m" in only_written.output
     both = ["--images", "a", "--features", "b"]
     assert "give one of them" in capeval("attacks", "-r", REFERENCES, *both, code=2).output
     assert "standard input" in capeval("attacks", "-", "-r", "-", code=2).output

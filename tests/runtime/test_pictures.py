@@ -190,6 +190,10 @@ def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looki
     dataset = Dataset.from_samples([Sample("1", "1", "a dog", ("a dog",))])
     assert "brightness" not in evaluate(dataset, note=notes.append).scores
     assert [text.split(":")[0] for text in notes] == ["brightness is left out"]
+    dataset.pictures = PictureFiles({})
+    notes.clear()
+    assert "brightness" not in evaluate(dataset, note=notes.append).scores
+    assert notes[0].startswith("brightness is left out: 1 images have no picture")
     bare = Dataset.from_samples([Sample("1", "1", "a dog")])
     with pytest.raises(CapevalError, match="no metric"):
         evaluate(bare)

@@ -92,8 +92,13 @@ def _by_category(
         count = np.bincount(group[mine], minlength=weights.shape[1])
         with np.errstate(invalid="ignore", divide="ignore"):
             resampled[category.lower()] = 100 * (weights @ hits) / (weights @ count)
-    for values in (per_draw, resampled):
-        values["mean"] = np.mean(list(values.values()), axis=0)
+    per_draw["mean"] = np.mean(list(per_draw.values()), axis=0)
+    # A resample may draw no image of a small category: its mean is that of the others, else only resamples with many
+    # pairs of that category would count. Where the metric lacks a category there is no mean at all.
+    several = np.stack(list(resampled.values()))
+    count = np.isfinite(several).sum(axis=0)
+    mean = np.nansum(several, axis=0) / np.maximum(count, 1)
+    resampled["mean"] = np.where((count > 0) & np.isfinite(per_draw["mean"]).all(), mean, np.nan)
     return per_draw, resampled
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from capeval.bench.agreement import Estimate, Scores
 from capeval.bench.details import details
 from capeval.bench.plain import plain
 from capeval.bench.registry import benchmark, load
-from capeval.bench.scoring import MetricLike, built_in, called, evaluated, from_files, listed, name_of, own
+from capeval.bench.scoring import MetricLike, Signed, built_in, called, evaluated, from_files, listed, name_of, own
 from capeval.bench.types import Benchmark, Form, Pairs, Ratings, Systems
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike
@@ -151,26 +150,28 @@ class _Task:
 
     def check(self) -> None:
         """Wrong expressions are told before any work is done."""
+        if self.metrics is not None and not self.metrics and not self.files:
+            raise CapevalError("no metric was asked for")
         parse_all(built_in(self.metrics) or ())
 
     def score(self, dataset: Dataset) -> Scores:
         dataset.pictures = self.pictures
         found: dict[str, Array] = {}
         wanted = built_in(self.metrics)
-        sources = [called(own(self.metrics), dataset, self.progress)]
         if wanted is None or wanted:
-            sources.insert(0, evaluated(dataset, wanted, self.settings.threads, self.progress, self.note))
-        for name, values, signature in chain(*sources):
-            found[name] = values
-            self.signatures.setdefault(name, signature)
+            self._keep(evaluated(dataset, wanted, self.settings.threads, self.progress, self.note), found)
+        self._keep(called(own(self.metrics), dataset, self.progress, list(found)), found)
         return {**found, **self.from_files(dataset.ids, found)}
 
     def from_files(self, ids: Sequence[str], taken: Iterable[str]) -> Scores:
         found: dict[str, Array] = {}
-        for name, values, signature in from_files(self.files, ids, taken):
+        self._keep(from_files(self.files, ids, taken), found)
+        return found
+
+    def _keep(self, scored: Iterable[Signed], found: dict[str, Array]) -> None:
+        for name, values, signature in scored:
             found[name] = values
             self.signatures.setdefault(name, signature)
-        return found
 
     def note_coarse_p(self, metrics: int) -> None:
         """Each p-value is at least 2 / (resamples + 1), and Holm multiplies it by the number of comparisons."""
@@ -181,8 +182,18 @@ class _Task:
                 f"{min(1.0, smallest):.2g}. More resamples would tell more."
             )
 
+    def note_unused(self, form: Form) -> None:
+        """Settings that such a benchmark has no use for."""
+        usual = Settings()
+        names: tuple[str, ...] = () if isinstance(form, Pairs) else ("draws", "references", "ties", "counts")
+        names += () if isinstance(form, Ratings) else ("combine",)
+        unused = [name for name in names if getattr(self.settings, name) != getattr(usual, name)]
+        if unused:
+            self.note(f"not used by this kind of benchmark: {', '.join(unused)}")
+
     def measure(self, form: Form, variant: str) -> Part:
         self.signatures.clear()
+        self.note_unused(form)
         if isinstance(form, Ratings):
             part = self.measure_ratings(form, variant)
         elif isinstance(form, Pairs):

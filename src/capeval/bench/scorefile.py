@@ -15,8 +15,12 @@ from capeval.errors import DataError
 from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
 from capeval.types import Array
 
-# Columns of our own score files that are no scores.
-_NOT_SCORES = frozenset({"id", "image", "candidate", "system", "image_id", "caption"})
+# Columns of our own files that are no scores: of scores, of captions, and of what `capeval robust` writes.
+_NOT_SCORES = frozenset({
+    "id", "image", "candidate", "system", "image_id", "caption", "references", "of", "version", "pair", "category",
+    "right",
+})  # fmt: skip
+_SHOWN = 60  # characters of a wrong value
 
 
 def read_scores(path: PathLike, ids: Sequence[str]) -> dict[str, Array]:
@@ -55,13 +59,7 @@ def score_rows(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     if kind not in ("csv", "tsv", "jsonl"):
         raise DataError("scores come as CSV, TSV or JSONL", file=source)
     if kind != "jsonl":
-        reader = csv.DictReader(io.StringIO(text), delimiter="\t" if kind == "tsv" else ",")
-        if "id" not in (reader.fieldnames or ()):
-            raise DataError("a column `id` is needed", file=source, line=1)
-        for row in reader:
-            if None in row or None in row.values():
-                raise DataError("more or fewer cells than the header has", file=source, line=reader.line_num)
-            yield reader.line_num, row
+        yield from _table_rows(text, "\t" if kind == "tsv" else ",", source)
         return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -74,6 +72,26 @@ def score_rows(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
+def _table_rows(text: str, delimiter: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    usual_limit = csv.field_size_limit(len(text))  # a caption may be as long as the file
+    try:
+        rows = [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as problem:
+        raise DataError(f"not a table: {problem}", file=source, line=reader.line_num) from None
+    finally:
+        csv.field_size_limit(usual_limit)
+    names = [name.strip() for name in rows[0][1]] if rows else []
+    if "id" not in names:
+        raise DataError("a column `id` is needed", file=source, line=1)
+    if "" in names or len({*names}) < len(names):
+        raise DataError("a column has no name, or two have the same", file=source, line=1)
+    for line, cells in rows[1:]:
+        if len(cells) != len(names):
+            raise DataError("more or fewer cells than the header has", file=source, line=line)
+        yield line, dict(zip(names, cells))
+
+
 def scores_of(row: dict[str, Any], source: str, line: int) -> dict[str, float]:
     """By metric, the scores of one row; NaN for a blank."""
     nested = row.get("scores")
@@ -81,9 +99,12 @@ def scores_of(row: dict[str, Any], source: str, line: int) -> dict[str, float]:
     scores = {}
     for name, value in given.items():
         try:
+            if isinstance(value, bool):
+                raise TypeError
             number = math.nan if value in (None, "") else float(value)
-        except (TypeError, ValueError):
-            raise DataError(f"{name} is {value!r}, not a number", file=source, line=line) from None
+        except (TypeError, ValueError, OverflowError):
+            shown = repr(value) if len(repr(value)) <= _SHOWN else f"{repr(value)[:_SHOWN]}..."
+            raise DataError(f"{name} is {shown}, not a number", file=source, line=line) from None
         if math.isinf(number):
             raise DataError(f"{name} is infinite", file=source, line=line)
         scores[str(name)] = number

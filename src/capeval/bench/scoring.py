@@ -27,9 +27,11 @@ def listed(metrics: MetricLike | Iterable[MetricLike] | None, files: Sequence[Pa
     """None for every metric there is."""
     if metrics is None:
         return [] if files else None
-    if isinstance(metrics, str | Metric) or callable(metrics):
-        return [metrics]
-    return list(metrics)
+    several = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
+    for each in several:
+        if not (isinstance(each, str | Metric) or callable(each)):
+            raise CapevalError(f"a metric is an expression, a metric object or a function, not {each!r}")
+    return several
 
 
 def built_in(metrics: Sequence[MetricLike] | None) -> list[str | Metric] | None:
@@ -44,15 +46,28 @@ def name_of(metric: OwnMetric) -> str:
     return str(getattr(metric, "__name__", type(metric).__name__))
 
 
-def called(metrics: Iterable[OwnMetric], dataset: Dataset, progress: Callable[[str], None]) -> Iterator[Signed]:
-    """What functions of the user say."""
+def called(
+    metrics: Iterable[OwnMetric], dataset: Dataset, progress: Callable[[str], None], taken: Iterable[str] = ()
+) -> Iterator[Signed]:
+    """What functions of the user say. One name cannot stand for two metrics: those in `taken` are refused."""
+    known = set(taken)
     for metric in metrics:
         name = name_of(metric)
+        if name in known:
+            raise CapevalError(f"two metrics are called {name!r}: give the function another __name__")
+        known.add(name)
         progress(f"scoring {name}")
-        values = np.asarray(metric(dataset), dtype=np.float64)
-        if values.shape != (len(dataset),) or np.isinf(values).any():
+        values = _numbers(metric(dataset))
+        if values is None or values.shape != (len(dataset),) or np.isinf(values).any():
             raise CapevalError(f"{name} must give one finite score (or NaN) for each of {len(dataset)} rows")
         yield name, values, f"{name}|function"
+
+
+def _numbers(given: Sequence[float] | Array) -> Array | None:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def from_files(files: Iterable[PathLike], ids: Sequence[str], taken: Iterable[str] = ()) -> Iterator[Signed]:

@@ -97,6 +97,8 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
     from capeval.bench import Ratings, Systems, load
     from capeval.errors import CapevalError
 
+    if len(variants) > 1:
+        raise click.UsageError("the rows of one variant are printed: give --variant once")
     form = load(name, data, variants[0] if variants else None, note)
     if isinstance(form, Systems):
         raise CapevalError(f"{name} has no captions, only systems: {', '.join(form.names)}")

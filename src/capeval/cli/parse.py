@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import click
 
@@ -14,7 +13,7 @@ from capeval.progress import status
 from capeval.spice.tuples import SceneTuple
 
 BLOCK = 5000
-"""Lines that are written at once."""
+"""Lines that are parsed and written at once."""
 
 
 @click.command("parse")
@@ -54,13 +53,13 @@ def parse_command(file: str, parser: str | None, format_: str, tokenizer: str, t
 
     chosen = parser or default_parser()
     note(f"parser: {chosen}")
-    captions = [" ".join(tokens) for tokens in tokenize(read_lines(file), tokenizer, threads)]
-    lines = _conllu(captions, chosen, threads) if format_ == "conllu" else _json_lines(captions, chosen, threads)
+    write, lines = _conllu if format_ == "conllu" else _json_lines, read_lines(file)
     with status() as step:
         step("parsing")
         # Piece by piece: there may be millions.
-        while block := "".join(islice(lines, BLOCK)):
-            click.echo(block, nl=False)
+        for start in range(0, len(lines), BLOCK):
+            captions = [" ".join(tokens) for tokens in tokenize(lines[start : start + BLOCK], tokenizer, threads)]
+            click.echo("".join(write(captions, chosen, threads)), nl=False)
 
 
 def _json_lines(captions: Sequence[str], parser: str, threads: int) -> Iterator[str]:

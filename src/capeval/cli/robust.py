@@ -217,6 +217,8 @@ def _run(
     write, scores = given["write"], given["scores"]
     only_write = write and not metrics and not scores
     refuse_both_pictures(given["images"], given["features"])
+    if only_write and (given["json_file"] or given["format_"] == "json"):
+        raise click.UsageError("nothing is scored with --write alone, so there is no result: name metrics with -m")
     if write == "-" and not only_write:
         raise click.UsageError("--write needs a file: standard output has the result")
     with status() as step:

@@ -105,7 +105,10 @@ def read_caption_scores(path: PathLike) -> CaptionScores:
             raise DataError("the same id twice.", file=source, line=line, ids=[key[0]])
         seen.add(key)
         for name, column in texts.items():
-            column.append(str(row.get(name) or ("" if name != "image" else row["id"])))
+            value = row.get(name)
+            if value in (None, ""):
+                value = row["id"] if name == "image" else ""
+            column.append(str(value))
         scores = scores_of(row, source, line)
         if (columns and scores.keys() != columns.keys()) or not scores:
             raise DataError("other scores than in the rows before it, or none", file=source, line=line)

@@ -66,6 +66,7 @@ def components(
     base = caption_set(candidates, references, seed=seed, sample=sample, note=note)
     progress("parsing captions")
     chosen = parser or default_parser()
+    note(f"parser: {chosen}")
     pairs = build(base, parse_captions(base.candidates, chosen, threads or 1), seed)
     facts = {"from": "references" if candidates is None else "candidates", "parser": chosen, "components": COMPONENTS}
     within = dict.fromkeys(PROPERTIES, "property")

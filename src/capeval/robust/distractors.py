@@ -53,6 +53,7 @@ def distractors(
     scorer.check()
     progress("parsing captions")
     chosen = parser or default_parser()
+    note(f"parser: {chosen}")
     pairs = build(references_of(references, sample, seed), seed=seed, parser=chosen, threads=threads or 1)
     return choices("robust-distractors", pairs, scorer, {"parser": chosen}, order=TASKS, resamples=resamples, seed=seed)
 

@@ -41,7 +41,7 @@ class Scorer:
             result = evaluate(
                 dataset, wanted, threads=self.threads or os.cpu_count(), progress=self.progress, note=self.note
             )
-        made = list(called(own(metrics), dataset, self.progress))
+        made = list(called(own(metrics), dataset, self.progress, result.signatures if result else ()))
         taken = [*(result.signatures if result else ()), *(name for name, _, _ in made)]
         made += from_files(self.files, dataset.ids, taken)
         return Scores(

@@ -107,6 +107,9 @@ class SceneGraph:
     def tuples(self) -> list[tuple[Concept, ...]]:
         return [*((each,) for each in self.objects), *self.attributes, *self.relations]
 
+    def __repr__(self) -> str:
+        return f"SceneGraph({[tuple(map(str, each)) for each in self.tuples()]})"
+
     def _repr_svg_(self) -> str:
         from capeval.spice.picture import svg
 

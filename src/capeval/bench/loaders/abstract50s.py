@@ -39,7 +39,10 @@ def _load(root: Path, variant: str) -> Pairs:
         raise DataError("the files differ in how many pairs they have", file=str(root / _FIRST.path))
     winner = {entry["pair"]: {"B": True, "C": False}.get(entry["winner"]) for entry in kinds}
     if (root / _VOTES).is_file():
-        winner |= {pair: vote > 0 for pair, vote in enumerate(read_json(root / _VOTES, list))}
+        votes = read_json(root / _VOTES, list)
+        if len(votes) != len(first) or any(type(vote) is not int or vote not in (1, -1) for vote in votes):
+            raise DataError(f"a list of {len(first)} numbers, each 1 or -1, is needed", file=str(root / _VOTES))
+        winner |= {pair: vote > 0 for pair, vote in enumerate(votes)}
     known = [pair for pair in range(len(first)) if winner.get(pair) is not None]
     kind = {entry["pair"]: entry["type"] for entry in kinds}
     return Pairs(
