@@ -70,6 +70,9 @@ def test_a_bad_picture_fails_or_is_skipped(folder: Path, tmp_path: Path, encoder
     with pytest.raises(DataError, match=r"002\.png.*damaged.*--on-error skip"):
         extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
     assert not (tmp_path / "x").exists(), "a store that is not complete has not its name"
+    only_bad = {key: path for key, path in find_pictures(folder).items() if key in ("002", "005")}
+    assert not extract(only_bad, tmp_path / "none", encoder=encoder, on_error="skip").added
+    assert not (tmp_path / "none").exists()
     done = extract(find_pictures(folder), tmp_path / "x", encoder=encoder, on_error="skip")
     assert [("002.png" in text, "005.png" in text) for text in done.bad] == [(True, False), (False, True)]
     assert open_features(tmp_path / "x").ids == ["000", "001", "003", "004", "006"]

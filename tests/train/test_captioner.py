@@ -126,6 +126,8 @@ def test_nothing_to_train_on(folder: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "f.npz", ids=np.array(["other"]), vectors=np.zeros((1, DIM), np.float32))
     with pytest.raises(DataError, match="no picture to train with"):
         CaptionerTask(config(folder), Inputs(features=(tmp_path / "f.npz",)))
+    with pytest.raises(DataError, match="no word occurs 50 times"):
+        CaptionerTask(config(folder, minimum=50), Inputs(features=(folder / "f.npz",)))
 
 
 def test_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from capeval.cli import cli
-from capeval.errors import CapevalError, DataError
+from capeval.errors import CapevalError, DataError, UnknownName
 from capeval.io.features import open_features
 from capeval.models.lece import CONTEXTS, FUSIONS, CompactBilinear, Lece, LeceShape, count_sketch
 from capeval.runtime.lece import open_critique
@@ -246,10 +246,43 @@ def test_material_from_files_of_a_user(features: Path, tmp_path: Path) -> None:
         gather(config, Inputs(features=(features,)))
     shared = tmp_path / "none"
     found = gather(config, Inputs(shared, (features,), {"mc": str(tmp_path / "mc.json")}))
-    assert (len(found.train), len(found.validation)) == (7, 1)
+    assert (len(found.train), len(found.validation)) == (6, 2)  # one alone would have no caption of another picture
     assert not {*found.train} & {*found.validation}
     found = gather(replace(config, negatives=("rc",)), Inputs(shared, (features,)))
     assert sorted([*found.train, *found.validation]) == sorted(HUMANS)
+    with pytest.raises(CapevalError, match="mc is not among the negatives"):
+        gather(replace(config, negatives=("rc",)), Inputs(shared, (features,), {"mc": str(tmp_path / "mc.json")}))
+    with pytest.raises(CapevalError, match="name one kind"):
+        gather(replace(config, negatives=()), Inputs(shared, (features,)))
+
+
+def test_pictures_of_captions_are_known_by_their_number(tmp_path: Path) -> None:
+    """`capeval caption` calls COCO's pictures by their number."""
+    numbered = {f"{i:012d}": texts for i, texts in enumerate(HUMANS.values())}
+    (tmp_path / "refs.json").write_text(json.dumps(numbered))
+    (tmp_path / "mc.json").write_text(json.dumps({str(i): ["in in the"] for i in range(len(numbered))}))
+    (tmp_path / "other.json").write_text(json.dumps({"nobody": ["in in the"]}))
+    config = Config(context="reference", sources=(str(tmp_path / "refs.json"),), negatives=("mc",), **SIZES)
+    found = gather(config, Inputs(extra={"mc": str(tmp_path / "mc.json")}))
+    assert found.samples == {image: ["in in the"] for image in numbered}
+    with pytest.raises(DataError, match="none of its pictures"):
+        gather(config, Inputs(extra={"mc": str(tmp_path / "other.json")}))
+
+
+def test_other_data_is_told_from_this(material: Material) -> None:
+    config = Config(**SIZES)
+    before = LeceTask(config, Inputs(), material).facts()["data"]
+    assert LeceTask(config, Inputs(), material).facts()["data"] == before
+    changed = replace(material, samples={image: ["in the in"] for image in HUMANS})
+    assert LeceTask(config, Inputs(), changed).facts()["data"] != before
+
+
+def test_files_that_the_model_does_not_ask_for(tmp_path: Path) -> None:
+    given = ["train", "lece", "--out", str(tmp_path / "o"), "--input", "mahcine=m.json"]
+    with pytest.raises(UnknownName, match="Did you mean machine"):
+        CliRunner().invoke(cli, given, catch_exceptions=False)
+    twice = CliRunner().invoke(cli, [*given[:4], "--input", "mc=a.json", "--input", "mc=b.json"])
+    assert twice.exit_code == 2
 
 
 def test_no_picture_of_a_benchmark_is_trained_on(shared: Path) -> None:
@@ -278,6 +311,7 @@ def test_a_system_is_scored_in_two_folds_and_work_is_kept(material: Material, tm
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/scores.npz")}
     assert len(kept) == 4
     assert score(machine) == bad
+    assert score(dict.fromkeys(machine, "")).mean == 0.0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     with pytest.raises(DataError, match="4 are needed"):
         score({image: machine[image] for image in list(machine)[:3]})
@@ -295,6 +329,13 @@ def test_the_command(features: Path, tmp_path: Path) -> None:
     assert found["system"] == "bad"
     assert len(found["seeds"]) == len(found["human"]) == 2
     assert found["score"] == pytest.approx(np.mean(found["seeds"]))
+    rows += [{"image_id": image, "caption": "a", "system": "few"} for image in list(MACHINES)[:3]]
+    (tmp_path / "two.json").write_text(json.dumps(rows))
+    with pytest.raises(DataError, match="few has captions of 3 pictures; 4 are needed"):
+        CliRunner().invoke(
+            cli, [given[0], str(tmp_path / "two.json"), *given[2:], "--features", str(features), "--work", "/nowhere"],
+            catch_exceptions=False,
+        )  # fmt: skip
     text_only = CliRunner().invoke(cli, [*given, "--context", "reference"], catch_exceptions=False)
     assert 0 < json.loads(text_only.stdout)["score"] < 1
     with pytest.raises(CapevalError, match="--context reference"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,8 +71,9 @@ class TinyTask(Task):
         x = torch.linspace(-1, 1, 30).reshape(10, 3)
         return {"error": float(nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)))}
 
-    def export(self, model: Any, folder: Path) -> None:
+    def export(self, model: Any, folder: Path) -> tuple[str, ...]:
         to_onnx(model, {"x": torch.zeros(2, 3)}, ["y"], folder / "model.onnx", weights=self.config.weights)
+        return ("model.onnx",)
 
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
@@ -236,6 +238,33 @@ def test_while_epochs_are_added_the_checkpoint_is_not_finished(tmp_path: Path) -
         train(Exploding(CONFIG), tmp_path, resume=True, note=quiet)
     with pytest.raises(CheckpointError, match="has not finished"):
         open_checkpoint(tmp_path, "tiny")
+
+
+def test_without_its_last_state_a_training_is_not_begun_again(whole: Path, tmp_path: Path) -> None:
+    publish(whole, tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(CheckpointError, match=r"last\.safetensors is missing"):
+        train(TinyTask(replace(CONFIG, epochs=9)), tmp_path / "out", resume=True, note=quiet)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_a_damaged_last_state_leaves_the_finished_model_alone(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "copy"))
+    (folder / LAST).write_bytes((folder / LAST).read_bytes()[:100])
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        train(TinyTask(replace(CONFIG, epochs=9)), folder, resume=True, note=quiet)
+    open_checkpoint(folder, "tiny")
+    (folder / LAST).unlink()
+    (folder / "log.jsonl").write_text("{\n")
+    with pytest.raises(CheckpointError):
+        train(TinyTask(replace(CONFIG, epochs=9)), folder, resume=True, note=quiet)
+
+
+def test_other_files_in_the_folder_are_no_part_of_the_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("first")
+    train(TinyTask(replace(CONFIG, epochs=1)), tmp_path, note=quiet)
+    (tmp_path / "notes.txt").write_text("second")
+    assert set(open_checkpoint(tmp_path, "tiny").files) == {"model.onnx", "words.txt", "probe.npz", "log.jsonl"}
 
 
 def test_an_unknown_device(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from capeval.cli.common import note, options, seed_option, threads_option
+from capeval.cli.common import note, options, output_file, seed_option, threads_option
 from capeval.errors import DataError
 
 _COCO_NAME = re.compile(r"(?:COCO_[a-z]+[0-9]{4}_)?([0-9]{12})")
@@ -20,7 +20,7 @@ _BLOCK = 2048
 @click.argument("folder", metavar="[DIR]", required=False)
 @options(
     click.option("--features", metavar="FILE", help="Features of the pictures, instead of the pictures themselves."),
-    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE",
+    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE", callback=output_file,
                  help="COCO results JSON; packed if the name ends in .gz."),
     click.option("--ids", metavar="FILE", help="Caption only these pictures: ids, one a line."),
     click.option("--beam", type=click.IntRange(min=1, max=50), default=3, show_default=True,
@@ -94,7 +94,7 @@ def _chosen(pictures: Any, ids: str | None) -> list[str]:
     missing = [name for name in names if name not in pictures]
     if missing:
         raise DataError(f"{len(missing)} ids without a picture.", file=ids, ids=missing)
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(pictures.known(names)))
 
 
 def _rows(names: Sequence[str], texts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:

@@ -49,6 +49,8 @@ def output_file(ctx: click.Context, option: click.Parameter, path: str | None) -
         raise DataError("cannot be written: it is a folder", file=path)
     if not os.path.isdir(folder):
         raise DataError(f"cannot be written: there is no folder {folder}", file=path)
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise DataError("cannot be written: no permission", file=path)
     return path
 
 

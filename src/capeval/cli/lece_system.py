@@ -64,7 +64,7 @@ def lece_system_command(
     from capeval.progress import status
     from capeval.train.config import read_config
     from capeval.train.lece_config import Config
-    from capeval.train.lece_system import score_system
+    from capeval.train.lece_system import check_system, score_system
 
     config = read_config(Config, settings=[_NEGATIVES, *settings, f"context={context}"])
     if "mc" in config.negatives:
@@ -78,6 +78,8 @@ def lece_system_command(
             raise DataError(f"two captions of {sample.system or 'the system'} for one image.", ids=[sample.image])
         own[sample.image] = sample.candidate
     humans = {sample.image: sample.references for sample in dataset}
+    for system, own in captions.items():
+        check_system(system, own, humans)
     place = Path(work) if work else cache_dir() / "lece-system"
     results: list[Any] = []
     with status() as step:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from capeval.cli.common import note, options
+from capeval.errors import UnknownName
 
 
 @click.command("train")
@@ -65,7 +66,13 @@ def train_command(
         return
     if out is None:
         raise click.UsageError("the folder of the checkpoint is needed: --out DIR")
-    files = dict(_pair(text) for text in extra)
+    pairs = [_pair(text) for text in extra]
+    files = dict(pairs)
+    for key in files:
+        if key not in make.extras:
+            raise UnknownName(f"--input of {name}", key, make.extras)
+    if len(files) < len(pairs):
+        raise click.UsageError("--input: one file for each key")
     inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files)
     train(
         make(read_config(kind, config, settings), inputs), out, resume=resume, threads=threads, device=device, note=note

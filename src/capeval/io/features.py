@@ -209,7 +209,9 @@ class ArrayFeatures(Features):
 
     @cached_property
     def digest(self) -> str:
-        return remembered(Path(self.source), "sha256", sha256_of)
+        # The ids of a .npy file lie in another one.
+        ids = "\n".join(self._ids).encode()
+        return hashlib.sha256(remembered(Path(self.source), "sha256", sha256_of).encode() + ids).hexdigest()
 
     def _rows(self, name: str, names: Sequence[str]) -> Floats:
         rows = np.array([self._place[key] for key in names], np.intp)

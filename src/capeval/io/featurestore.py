@@ -122,7 +122,10 @@ class Store:
     @cached_property
     def place(self) -> dict[str, int]:
         """The row of each id; a later row with the same id replaces an earlier one."""
-        return {raw.decode(): row for row, raw in enumerate(self._column("id").tolist())}
+        try:
+            return {raw.decode(): row for row, raw in enumerate(self._column("id").tolist())}
+        except UnicodeDecodeError:
+            raise DataError("the feature store is damaged: make it again", file=str(self.path)) from None
 
     @cached_property
     def hashes(self) -> dict[str, bytes]:

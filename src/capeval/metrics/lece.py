@@ -68,7 +68,11 @@ class Lece(Metric):
         return _TEXT_ONLY
 
     def signature_extras(self) -> dict[str, Any]:
-        return {"checkpoint": self._checkpoint().digest}
+        known = self._checkpoint()
+        extras = {"checkpoint": known.digest}
+        if self.checkpoint:  # which is neither what `context` nor what `negatives` says
+            extras["critique"] = f"{known.config['context']}/{'+'.join(known.config['negatives'])}"
+        return extras
 
     def per_sample(self, stats: Array) -> Array:
         return stats

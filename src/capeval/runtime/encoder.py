@@ -60,7 +60,14 @@ class Encoder:
         session = open_session(self._data)
         shapes = {each.name: each.shape for each in session.get_outputs()}
         (given,) = (each.shape for each in session.get_inputs()[:1])
-        if not {"vector", "regions"} <= set(shapes) or len(given) != 4 or given[1] != given[2] or given[3] != 3:
+        is_fixed = len(given) == 4 and given[1] == given[2] and given[3] == 3 and isinstance(given[1], int)
+        regions = shapes.get("regions", ())
+        if (
+            "vector" not in shapes
+            or len(regions) != 3
+            or not is_fixed
+            or not all(isinstance(n, int) for n in regions[1:])
+        ):
             raise DataError("this model is not a picture encoder: see tools/build_encoder.py", file=str(self.path))
         return session
 
@@ -76,8 +83,10 @@ class Encoder:
         return int(shapes["regions"][1]), int(shapes["regions"][2])
 
     def boxes(self) -> Floats:
-        """The place of each region: x0, y0, x1, y1 from 0 to 1, row by row from the top left."""
+        """The place of each region: x0, y0, x1, y1 from 0 to 1, row by row from the top left; none without a grid."""
         side = round(self.shape[0] ** 0.5)
+        if side * side != self.shape[0]:
+            return np.empty((0, 4), np.float32)
         y, x = np.divmod(np.arange(side * side), side)
         return np.asarray(np.stack([x, y, x + 1, y + 1], axis=1) / side, np.float32)
 
@@ -132,15 +141,16 @@ def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:
             # Both copy a picture that is fine as it is.
             upright = picture if picture.getexif().get(_ORIENTATION, 1) == 1 else ImageOps.exif_transpose(picture)
             ready = upright if upright.mode == "RGB" and "transparency" not in upright.info else _rgb(upright)
-            # Our own bicubic: faster than Pillow's, whose bits depend on its version.
-            pixels: Pixels = engine.load().resample(np.asarray(ready), side)
-            return pixels
+            pixels = np.asarray(ready)
     except UnidentifiedImageError:
         raise DataError("this is not a picture, or of a kind that Pillow cannot read", file=name) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise DataError("the picture has too many pixels; make it smaller", file=name) from None
     except Exception as problem:  # decoders raise OSError, SyntaxError, ValueError, struct.error and more
         raise DataError(f"the picture is damaged: {problem}", file=name) from problem
+    # Our own bicubic: faster than Pillow's, whose bits depend on its version.
+    squeezed: Pixels = engine.load().resample(pixels, side)
+    return squeezed
 
 
 def _rgb(picture: Any) -> Any:

@@ -100,9 +100,12 @@ def extract(
         there = StoredFeatures(path).hashes
         worker = _Worker(network, regions, there)
         with warnings.catch_warnings(), bar("reading pictures", len(pictures), "pictures") as show:
+            advice = "" if shared else ". With --on-error skip such pictures are left out"
             warnings.simplefilter("ignore")  # Pillow's remarks about odd files; bad ones are errors of our own
-            done = _write(worker.run(list(pictures.items()), threads or os.cpu_count() or 1), writer, on_error, show)
-    if path != target:
+            done = _write(
+                worker.run(list(pictures.items()), threads or os.cpu_count() or 1), writer, on_error, advice, show
+            )
+    if path != target and done.added + done.there:
         os.replace(path, target)
     return done
 
@@ -150,13 +153,15 @@ class _Worker:
         return _Batch(ids, hashes, vectors, regions, known, bad)
 
 
-def _write(batches: Iterable[_Batch], writer: StoreWriter, on_error: str, show: Callable[[int], None]) -> Extracted:
+def _write(
+    batches: Iterable[_Batch], writer: StoreWriter, on_error: str, advice: str, show: Callable[[int], None]
+) -> Extracted:
     added, there, bad, ready = 0, 0, [], _Ready(writer)
     with closing(batches) as several:  # type: ignore[type-var]
         for batch in several:
             if batch.bad and on_error == "fail":
                 ready.flush()
-                raise DataError(f"{batch.bad[0]}. With --on-error skip such pictures are left out")
+                raise DataError(f"{batch.bad[0]}{advice}")
             bad += [str(problem) for problem in batch.bad]
             added, there = added + len(batch.ids), there + batch.known
             ready.put(batch)

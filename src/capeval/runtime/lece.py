@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from capeval.errors import CheckpointError
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import Ids, Vocabulary
@@ -30,6 +31,8 @@ class Critique:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
+        if not {"words", "context"} <= checkpoint.config.keys():
+            raise CheckpointError(f"{checkpoint.folder}: its config.json does not say `words` and `context`")
         self.words = int(checkpoint.config["words"])
         self.context = str(checkpoint.config["context"])
         self.vocabulary = Vocabulary.load(checkpoint.path(VOCABULARY))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,10 @@ def append_log(folder: Path, line: Mapping[str, Any]) -> None:
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / LOG
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+    try:
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+    except ValueError:
+        raise CheckpointError(f"{path}: damaged: each line must be JSON") from None
 
 
 def publish(folder: Path, target: Path) -> None:
@@ -107,11 +110,9 @@ def publish(folder: Path, target: Path) -> None:
     write_bytes(target / CONFIG, (folder / CONFIG).read_bytes())
 
 
-def hashes(folder: Path) -> dict[str, str]:
+def hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """What a finished checkpoint is made of."""
-    left_out = {CONFIG, BEST, LAST}
-    names = sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    return {name: sha256_of(folder / name) for name in names if name not in left_out}
+    return {name: sha256_of(folder / name) for name in sorted(names)}
 
 
 def _contiguous(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,10 @@ class Examples:
         self._sizes = np.bincount(self._group)
         if RC in self.pathological and self._sizes[self._sizes > 0].min(initial=2) < 2:
             raise DataError("captions of other pictures need at least two pictures of each source")
+
+    def numbers(self) -> list[npt.NDArray[Any]]:
+        """All captions that are drawn from."""
+        return [values for each in (self.humans, *self._sources.values()) for values in (each.tokens, each.offsets)]
 
     def draw(self, images: Longs, random: np.random.Generator, *, human_only: bool = False) -> Drawn:
         """For each image a reference with another human caption, and the same reference with a negative."""

@@ -45,7 +45,7 @@ class _Critique(nn.Module):
         return torch.softmax(logits, dim=1)[:, 1]
 
 
-def export(model: Lece, folder: Path) -> None:
+def export(model: Lece, folder: Path) -> tuple[str, ...]:
     """`encoder.onnx`: captions of one length to vectors; `critique.onnx`: these and their context to scores."""
     shape = model.shape
     to_onnx(
@@ -62,3 +62,4 @@ def export(model: Lece, folder: Path) -> None:
     if shape.has_reference:
         inputs["reference"] = torch.zeros(2, shape.hidden)
     to_onnx(_Critique(model), inputs, ["score"], folder / "critique.onnx", weights="float16")
+    return "encoder.onnx", "critique.onnx"

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from capeval.errors import CapevalError
+from capeval.errors import CapevalError, DataError
 from capeval.io.captions import read_references
+from capeval.io.features import Names
 from capeval.train.data import Pool, captions, machine_captions
 from capeval.train.lece import MACHINE, MC, Texts
 from capeval.train.lece_config import Config
@@ -36,14 +37,21 @@ def gather(config: Config, inputs: Inputs) -> Material:
     pool = Pool(inputs.features) if config.context != "reference" else None
     humans: dict[str, tuple[str, ...]] = {}
     validation: list[str] = []
-    machines = _machines(config, inputs) if MACHINE in config.negatives else {}
-    samples = _read_several(inputs.extra.get("mc")) if MC in config.negatives else {}
-    if MC in config.negatives and not samples:
+    if not config.negatives:
+        raise CapevalError("lece: captions that are not human are needed: name one kind in `negatives` at least")
+    for kind in (MACHINE, MC):
+        if kind in inputs.extra and kind not in config.negatives:
+            raise CapevalError(f"lece: --input {kind}=FILE is not used: {kind} is not among the negatives")
+    if MC in config.negatives and MC not in inputs.extra:
         raise CapevalError("lece: Monte Carlo samples are needed: --input mc=FILE, or leave mc out of the negatives")
+    by_source = {source: _usable(captions(source, "train", inputs.data), pool) for source in config.sources}
+    known = Names(image for found in by_source.values() for image in found)
+    machines = _machines(config, inputs, known) if MACHINE in config.negatives else {}
+    samples = _read_several(inputs.extra.get(MC), known) if MC in config.negatives else {}
     sources: list[list[str]] = []
     needs_machines = {MACHINE, MC} & {*config.negatives}
     for source in config.sources:
-        found = _usable(captions(source, "train", inputs.data), pool)
+        found = by_source[source]
         if needs_machines:
             found = {image: texts for image, texts in found.items() if image in machines or image in samples}
         chosen = _some(sorted(found), config.images)
@@ -57,7 +65,7 @@ def gather(config: Config, inputs: Inputs) -> Material:
     validation = _some(validation, config.validation)
     train = list(dict.fromkeys(image for source in sources for image in source))
     if not validation:
-        validation = _some(sorted(train), max(1, min(config.validation, len(train) // 10)), seed=1)
+        validation = _some(sorted(train), max(2, min(config.validation, len(train) // 10)), seed=1)
     left_out = {*validation}
     sources = [[image for image in source if image not in left_out] for source in sources]
     train = [image for image in train if image not in left_out]
@@ -75,17 +83,26 @@ def _some(images: Sequence[str], count: int, seed: int = 0) -> list[str]:
     return [images[i] for i in np.sort(picked)]
 
 
-def _machines(config: Config, inputs: Inputs) -> dict[str, list[str]]:
+def _machines(config: Config, inputs: Inputs, known: Names) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in config.machines:
         for by_image in machine_captions(name, inputs.data, "train").values():
             for image, text in by_image.items():
                 found.setdefault(image, []).append(text)
-    for image, texts in _read_several(inputs.extra.get("machine")).items():
+    for image, texts in _read_several(inputs.extra.get(MACHINE), known).items():
         found.setdefault(image, []).extend(texts)
     return found
 
 
-def _read_several(path: str | None) -> dict[str, list[str]]:
-    """Captions by picture, as many as there are, from a file in any form that references may have."""
-    return {image: list(texts) for image, texts in read_references(path).items()} if path else {}
+def _read_several(path: str | None, known: Names) -> dict[str, list[str]]:
+    """Captions by picture, as many as there are, from a file in any form that references may have.
+
+    Pictures have the names that the human captions know them by: 9 and 000000000009 are one.
+    """
+    found: dict[str, list[str]] = {}
+    for image, texts in read_references(path).items() if path else ():
+        if name := known.find(image):
+            found.setdefault(name, []).extend(texts)
+    if path and not found:
+        raise DataError("none of its pictures is one to train on: see `sources` and --features", file=path)
+    return found

@@ -54,9 +54,10 @@ class ScoringTask(LeceTask):
     def validate(self, model: Lece) -> dict[str, float]:
         return {"epoch": float(self._epoch)}
 
-    def export(self, model: Lece, folder: Path) -> None:
+    def export(self, model: Lece, folder: Path) -> tuple[str, ...]:
         with writing(folder / SCORES) as stream:
             np.savez(stream, **self._score(self, model))  # type: ignore[arg-type]
+        return (SCORES,)
 
     def assets(self) -> dict[str, bytes]:
         return {}
@@ -75,9 +76,15 @@ class ScoringTask(LeceTask):
         self, model: Lece, captions: Tensor, images: Sequence[str], references: Tensor | None = None
     ) -> npt.NDArray[np.float64]:
         """Scores of encoded captions by their pictures and encoded references, as far as the model has them."""
-        vectors = torch.from_numpy(self.material.vectors.vectors(list(images))) if self.needs_pictures else None
-        logits = model.judge(model.context(vectors, references), captions)
-        return np.asarray(torch.softmax(logits.double(), dim=1)[:, 1].numpy())
+        found = []
+        for start in range(0, len(captions), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            vectors = None
+            if self.needs_pictures:
+                vectors = torch.from_numpy(self.material.vectors.vectors(list(images[block])))
+            context = model.context(vectors, None if references is None else references[block])
+            found.append(torch.softmax(model.judge(context, captions[block]).double(), dim=1)[:, 1].numpy())
+        return np.concatenate([np.empty(0), *found])
 
     def mean_over_references(
         self,
@@ -103,6 +110,8 @@ class ScoringTask(LeceTask):
             references = self._read_once(model, [other for _, other in shown])
         read = self._read_once(model, [text for _, _, text in known])
         scores = self.human_probability(model, read, [image for _, image, _ in known], references)
+        lengths = self.vocabulary.encode_texts([text for _, _, text in known], self.config.words)[1]
+        scores[lengths <= 1] = 0.0  # nothing but <eos>: a caption without words says nothing
         place = np.array([i for i, _, _ in known])
         return np.asarray(np.bincount(place, scores, len(images)) / np.bincount(place, minlength=len(images)))
 
@@ -160,12 +169,8 @@ def score_system(
 
     Whatever was trained stays in `work`, so that the same call goes on where it was interrupted.
     """
+    check_system(system, candidates, humans)
     images = sorted(candidates)
-    few = [image for image in images if len(humans.get(image, ())) < 2]
-    if few:
-        raise DataError("pictures with fewer than two human captions; a pair of them is needed.", ids=few)
-    if len(images) < _SMALLEST:
-        raise DataError(f"{system or 'the system'} has captions of {len(images)} pictures; {_SMALLEST} are needed")
     texts = {image: [candidates[image]] for image in images}
     means, people = [], []
     for seed in seeds:
@@ -182,6 +187,16 @@ def score_system(
         means.append(float(np.concatenate(found["machine"]).mean()))
         people.append(float(np.concatenate(found["human"]).mean()))
     return SystemScore(system, tuple(means), tuple(people))
+
+
+def check_system(system: str, candidates: Mapping[str, str], humans: Mapping[str, Sequence[str]]) -> None:
+    """What would make `score_system` fail; asked before hours of training."""
+    images = sorted(candidates)
+    few = [image for image in images if len(humans.get(image, ())) < 2]
+    if few:
+        raise DataError("pictures with fewer than two human captions; a pair of them is needed.", ids=few)
+    if len(images) < _SMALLEST:
+        raise DataError(f"{system or 'the system'} has captions of {len(images)} pictures; {_SMALLEST} are needed")
 
 
 def _held_out(task: ScoringTask, model: Lece) -> Scores:

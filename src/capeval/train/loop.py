@@ -25,7 +25,7 @@ from capeval import __version__
 from capeval.errors import CapevalError, CheckpointError, DataError
 from capeval.io.files import writing
 from capeval.progress import bar
-from capeval.runtime.checkpoint import CONFIG, FORMAT, PROBE, read_config_file
+from capeval.runtime.checkpoint import CONFIG, FORMAT, LOG, PROBE, read_config_file
 from capeval.train.checkpoint import (
     BEST,
     LAST,
@@ -34,6 +34,7 @@ from capeval.train.checkpoint import (
     hashes,
     load_last,
     load_weights,
+    read_log,
     save_last,
     save_weights,
     write_bytes,
@@ -59,15 +60,16 @@ def train(
     """Trains until the epochs are over or patience is, and writes the checkpoint; returns its folder."""
     place = Path(folder)
     chosen = _device(device)
-    _prepare(task, place, resume)
+    started = _prepare(task, place, resume)
     with _torch_settings(threads, chosen):
         torch.manual_seed(_seed(task, 0))
         model = task.build().to(chosen)
         optimizer = task.optimizer(model)
         progress = Progress()
-        if resume and (place / LAST).is_file():
+        if started:
             progress = load_last(model, optimizer, place / LAST)
             note(f"{task.name}: going on after epoch {progress.epoch}")
+        write_json(place / CONFIG, _config_content(task))  # not finished, until it is again
         while not _is_over(task, progress):
             progress = _epoch(task, model, optimizer, progress, place, chosen, note)
         if progress.validation is None:
@@ -82,16 +84,20 @@ def finish(task: Task, model: nn.Module, progress: Progress, folder: Path) -> No
     load_weights(model, folder / BEST)
     model.eval()
     with torch.no_grad():
-        task.export(model, folder)
+        written = {*task.export(model, folder), LOG, PROBE}
     for name, data in task.assets().items():
         write_bytes(folder / name, data)
+        written.add(name)
     inputs, outputs = task.probe(folder)
     arrays = {f"input.{name}": value for name, value in inputs.items()}
     arrays |= {f"output.{name}": value for name, value in outputs.items()}
     with writing(folder / PROBE) as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
     done = {"epoch": progress.best_epoch, "epochs": progress.epoch, "seconds": round(progress.seconds, 1)}
-    content = _config_content(task) | {"trained": done | {"validation": progress.validation}, "files": hashes(folder)}
+    content = _config_content(task) | {
+        "trained": done | {"validation": progress.validation},
+        "files": hashes(folder, written),
+    }
     write_json(folder / CONFIG, content)
 
 
@@ -171,14 +177,18 @@ def _is_over(task: Task, progress: Progress) -> bool:
     return progress.epoch >= task.config.epochs or 0 < task.config.patience <= waited
 
 
-def _prepare(task: Task, folder: Path, resume: bool) -> None:
-    """Starts the folder, or makes sure that what is in it is this training."""
+def _prepare(task: Task, folder: Path, resume: bool) -> bool:
+    """Makes the folder, or makes sure that what is in it is this training; whether there is something to go on from."""
     if (folder / CONFIG).is_file():
         if not resume:
             raise CheckpointError(f"{folder}: a training is here already. Go on with --resume, or name another folder")
-        _check_same(read_config_file(folder), _config_content(task), folder)
-        write_json(folder / CONFIG, _config_content(task))  # not finished, until it is again
-        return
+        found = read_config_file(folder)
+        _check_same(found, _config_content(task), folder)
+        started = (folder / LAST).is_file()
+        # Without the last state the training would begin again, over what is there.
+        if not started and ("files" in found or len(read_log(folder)) > 1):
+            raise CheckpointError(f"{folder}: {LAST} is missing, so this training cannot go on. Name another folder")
+        return started
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -187,6 +197,7 @@ def _prepare(task: Task, folder: Path, resume: bool) -> None:
         if (folder / left).exists():
             raise CheckpointError(f"{folder}: there is a {left} but no {CONFIG}. Name another folder")
     write_json(folder / CONFIG, _config_content(task))
+    return False
 
 
 def _check_same(found: dict[str, Any], own: dict[str, Any], folder: Path) -> None:
@@ -196,7 +207,8 @@ def _check_same(found: dict[str, Any], own: dict[str, Any], folder: Path) -> Non
         raise CheckpointError(f"{folder}: a training of {found['model']} is here. Name another folder")
     for what, name in (("config", "config"), ("data", "facts")):
         before, now = found.get(name, {}), own[name]
-        keys = sorted((before.keys() | now.keys()) - _MAY_CHANGE)
+        # Facts that an older version did not write down cannot be compared.
+        keys = sorted((before.keys() if what == "data" else before.keys() | now.keys()) - _MAY_CHANGE)
         changed = [
             f"{key} {before.get(key)!r}, not {now.get(key)!r}" for key in keys if before.get(key) != now.get(key)
         ]

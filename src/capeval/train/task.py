@@ -38,6 +38,8 @@ class Task(ABC):
     monitor: ClassVar[str]
     """The number of `validate` that decides which epoch is best."""
     better: ClassVar[Literal["max", "min"]] = "max"
+    extras: ClassVar[tuple[str, ...]] = ()
+    """Names of other files that it takes: `Inputs.extra`."""
     config: TrainConfig
 
     @abstractmethod
@@ -57,8 +59,8 @@ class Task(ABC):
         """How good the model is on data it was not trained on."""
 
     @abstractmethod
-    def export(self, model: Any, folder: Path) -> None:
-        """Writes the ONNX files of the model with its best weights."""
+    def export(self, model: Any, folder: Path) -> tuple[str, ...]:
+        """Writes the ONNX files of the model with its best weights; their names."""
 
     @abstractmethod
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:

@@ -18,7 +18,7 @@ from capeval.runtime.captioner import START, STEP, VOCABULARY, Exported, State, 
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import EOS, UNK, Vocabulary
 from capeval.train.config import Count, Share, TrainConfig
-from capeval.train.data import Pool, gathered, with_pictures
+from capeval.train.data import Pool, digest_of, gathered, with_pictures
 from capeval.train.export import to_onnx
 from capeval.train.task import Arrays, Batch, Inputs, Task
 
@@ -81,9 +81,14 @@ class CaptionerTask(Task):
         validation = {image: texts for image, texts in validation.items() if image not in captions}
         if not captions or not validation:
             what = "validate" if captions else "train"
-            raise DataError(f"no picture to {what} with: the features have none of those that have captions")
+            raise DataError(
+                f"no picture to {what} with: the features have none of those that have captions"
+                + (", but for those that are trained on" if captions else "")
+            )
         texts = [text for several in captions.values() for text in several]
         self.vocabulary = Vocabulary.of(texts, config.vocabulary, config.minimum)
+        if len(self.vocabulary) <= UNK + 1:
+            raise DataError(f"no word occurs {config.minimum} times in the captions to train on: lower `minimum`")
         self.pictures = pool.vectors(list(captions)).astype(np.float16)
         self.ids, self.lengths = self._coded(texts)
         self.first = np.concatenate([[0], np.cumsum([len(several) for several in captions.values()])])
@@ -152,7 +157,7 @@ class CaptionerTask(Task):
         found = score(dict(zip(self.references, texts)), dict(self.references), ["cider_d", "bleu_4"], threads=1).scores
         return {"loss": sum(losses) / sum(counts), "cider_d": found["cider_d"], "bleu_4": found["bleu_4"]}
 
-    def export(self, model: Any, folder: Path) -> None:
+    def export(self, model: Any, folder: Path) -> tuple[str, ...]:
         config = self.config
         state = {name: torch.zeros(2, config.hidden) for name in ("hidden", "cell")}
         pictures = {"pictures": torch.zeros(2, self.dim)}
@@ -160,6 +165,7 @@ class CaptionerTask(Task):
         inputs = {"ids": torch.full((2,), EOS), **state}
         outputs = ["scores", "next_hidden", "next_cell"]
         to_onnx(Step(model), inputs, outputs, folder / STEP, weights=config.weights)
+        return START, STEP
 
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         # Made-up pictures and captions: nothing of the data sets goes into a checkpoint.
@@ -174,7 +180,8 @@ class CaptionerTask(Task):
         return {VOCABULARY: self.vocabulary.to_bytes()}
 
     def facts(self) -> dict[str, Any]:
-        return {"encoder": self.encoder, "dim": self.dim, "pictures": len(self.pictures), "captions": len(self.ids)}
+        sizes = {"dim": self.dim, "pictures": len(self.pictures), "captions": len(self.ids)}
+        return {"encoder": self.encoder, **sizes, "data": digest_of(self.pictures, self.ids)}
 
 
 class _OnTorch:

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from capeval.errors import DataError
 from capeval.models.lece import Lece, LeceShape
 from capeval.text.vocabulary import Vocabulary, initial_vectors
-from capeval.train.lece import RC, CaptionTable, Drawn, Examples, Longs
+from capeval.train.data import digest_of
+from capeval.train.lece import MACHINE, MC, RC, CaptionTable, Drawn, Examples, Longs
 from capeval.train.lece_config import Config
 from capeval.train.lece_export import export
 from capeval.train.lece_material import Material, gather
@@ -26,6 +27,7 @@ _BLOCK = 500  # captions scored at once in validation
 class LeceTask(Task):
     name = "lece"
     monitor = "auc"
+    extras = (MACHINE, MC)
     config: Config
 
     def __init__(self, config: Config, inputs: Inputs, material: Material | None = None) -> None:
@@ -135,8 +137,8 @@ class LeceTask(Task):
             other.append(scores[len(images) :])
         return figures(np.concatenate(human), np.concatenate(other))
 
-    def export(self, model: Lece, folder: Path) -> None:
-        export(model, folder)
+    def export(self, model: Lece, folder: Path) -> tuple[str, ...]:
+        return export(model, folder)
 
     def assets(self) -> dict[str, bytes]:
         return {"vocabulary.txt": self.vocabulary.to_bytes()}
@@ -148,6 +150,7 @@ class LeceTask(Task):
             "pictures": len(self.material.train),
             "machine_captions": sum(len(self.material.machines.get(image, ())) for image in self.material.train),
             "samples": sum(len(self.material.samples.get(image, ())) for image in self.material.train),
+            "data": digest_of(self._train_vectors, *self.train_on.numbers()),
             "trained_on": [f"images:{source}-train" for source in dict.fromkeys(self.config.sources)],
         }
 

@@ -191,8 +191,9 @@ class ParserTask(Task):
         state: dict[str, npt.NDArray[np.float32]] = {k: v.cpu().numpy() for k, v in model.state_dict().items()}
         return pack(state, self.tags, self.labels, self.vocabulary)
 
-    def export(self, model: nn.Module, folder: Path) -> None:
+    def export(self, model: nn.Module, folder: Path) -> tuple[str, ...]:
         (folder / FILE).write_bytes(self._packed(model))
+        return (FILE,)
 
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         """Two captions as text, and their heads."""
