@@ -1,7 +1,9 @@
 """Writes docs/measured/lece.md and its drawings from what the studies and benchmarks have left in the work folder.
 
 \b
-python tools/studies/lece_shipped.py --work W --coco karpathy-test.features --flickr8k flickr8k.features
+capeval train lece --set negatives='["machine"]' --set epochs=3 --features coco.features \\
+    --features flickr8k.features --input machine=flickr8k-captions.json --out W/plain
+python tools/studies/lece_shipped.py --work W --coco karpathy-test.features --flickr8k flickr8k.features --plain W/plain
 python tools/studies/lece_grid.py    --work W --features coco.features --features flickr8k.features
 python tools/studies/lece_systems.py --work W --features coco.features
 capeval bench run flickr8k-expert -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' \\
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from lece_shipped import NOT_AUGMENTED
 
 from capeval.report.charts import Chart, Curves, Forest, Interval
 from capeval.report.plots import draw
@@ -127,7 +130,13 @@ def _unseen(found: dict[str, Any]) -> list[str]:
         _table(["critique", "COCO human", "machine", "Flickr8k human", "machine"], rows),
         "Human captions of the COCO pictures made worse: R, the area under the curve of the mean score against gamma, "
         "divided by the score of the untouched captions (lower is better). `lece(negatives=rc)` was trained without "
-        "permuted and random words; the other two with them.",
+        "permuted and random words; `lece` and `lece(context=reference)` with them."
+        + (
+            " `lece, not augmented` saw machine captions alone (the same pictures, three epochs; it is not shipped): "
+            "what augmentation does to R is seen by comparing it with `lece`."
+            if NOT_AUGMENTED in found["critiques"]
+            else ""
+        ),
         _table(["critique", *(f"R, {about}" for about in KINDS.values())], areas),
         *drawings,
     ]
@@ -199,6 +208,7 @@ def _systems(found: dict[str, Any]) -> list[str]:
     header = ["system"]
     for context in contexts:
         header += [f"two-fold, {context}", "human"]
+    kinds = ", ".join(sizes["negatives"]) + (" alone (without augmentation)" if len(sizes["negatives"]) == 1 else "")
     minutes = sum(found[context]["cpu_seconds"] for context in contexts) / 60
     intervals = [
         Interval(f"{system}, {context}", row["mean"], row["mean"] - row["spread"], row["mean"] + row["spread"])
@@ -208,7 +218,8 @@ def _systems(found: dict[str, Any]) -> list[str]:
     return [
         "## Nine systems, two-fold (the paper's section 3.5)",
         f"{sizes['pictures']:,} COCO val2014 pictures, half for each fold, {sizes['epochs']} epochs, batches of "
-        f"{sizes['batch']}, rate {sizes['learning_rate']}, dropout {sizes['dropout']}, {sizes['seeds']} seeds. "
+        f"{sizes['batch']}, rate {sizes['learning_rate']}, dropout {sizes['dropout']}, {sizes['seeds']} seeds, "
+        f"negatives: {kinds}. "
         "The mean ± standard deviation over the seeds, and the rank. `human`: what the same critiques give to held-out "
         f"human captions. {minutes:.0f} minutes of one core.",
         _table([*header, *(name.replace("_", "-").upper() for name in next(iter(classic.values())))], rows),

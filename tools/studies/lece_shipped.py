@@ -21,6 +21,7 @@ from capeval.text.transforms import other_captions, permuted, replaced
 from capeval.train.data import Pool, captions, machine_captions
 from capeval.types import Dataset, Sample
 
+NOT_AUGMENTED = "lece, not augmented"
 METRICS = ("lece", "lece(negatives=rc)", "lece(context=reference)")
 
 
@@ -30,7 +31,8 @@ METRICS = ("lece", "lece(negatives=rc)", "lece(context=reference)")
 @click.option("--data", metavar="ROOT", help="Folder of the data sets.")
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="Where the result goes.")
 @click.option("--pictures", default=300, show_default=True, help="Of each set.")
-def main(coco_file: str, flickr_file: str, data: str | None, work: Path, pictures: int) -> None:
+@click.option("--plain", metavar="FOLDER", help="A critique trained with machine captions alone, to compare with.")
+def main(coco_file: str, flickr_file: str, data: str | None, work: Path, pictures: int, plain: str | None) -> None:
     systems = machine_captions("coco_val2014", data, "test")
     pool = Pool([coco_file])
     everywhere = set.intersection(*(set(each) for each in systems.values()))
@@ -38,7 +40,10 @@ def main(coco_file: str, flickr_file: str, data: str | None, work: Path, picture
     sets = {"coco": (Source(pool, humans, systems), coco_file)}
     sets["flickr8k"] = (flickr8k_test((flickr_file,), data), flickr_file)
     result: dict[str, Any] = {"pictures": pictures, "gammas": GAMMAS, "critiques": {}}
-    for metric in METRICS:
+    expressions = {metric: metric for metric in METRICS}
+    if plain:
+        expressions[NOT_AUGMENTED] = f"lece(checkpoint={plain})"
+    for label, metric in expressions.items():
         row: dict[str, Any] = {}
         for name, (source, file) in sets.items():
             (images,) = source.split(pictures)
@@ -52,7 +57,7 @@ def main(coco_file: str, flickr_file: str, data: str | None, work: Path, picture
             curve = np.array(means) / means[0]
             area = round(float(np.trapezoid(curve, GAMMAS)), 4)
             row[f"worse_{kind}"] = {"curve": curve.round(4).tolist(), "r": area}
-        result["critiques"][metric] = row
+        result["critiques"][label] = row
         write_json(work / "shipped.json", result)
 
 
