@@ -5,15 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define CAPEVAL_X86 1
-#define CAPEVAL_AVX2 __attribute__((target("avx2")))
-#define CAPEVAL_INLINE inline __attribute__((always_inline))
-#else
-#define CAPEVAL_X86 0
-#define CAPEVAL_INLINE inline
-#endif
+#include "avx2.hpp"
 
 namespace capeval {
 namespace {
@@ -22,15 +14,6 @@ constexpr float activation_scale = 2047.0F;
 constexpr int64_t block_captions = 32;  // read step by step together, so that a weight once loaded serves all
 constexpr int64_t panel = 16;           // rows of a matrix that are multiplied together
 constexpr int64_t rows_at_once = 4;
-
-bool has_avx2() {
-#if CAPEVAL_X86
-    static const bool found = __builtin_cpu_supports("avx2");
-    return found;
-#else
-    return false;
-#endif
-}
 
 // ---- whole numbers: activations times weights ----
 

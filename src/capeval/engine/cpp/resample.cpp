@@ -3,13 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define CAPEVAL_X86 1
-#define CAPEVAL_AVX2 __attribute__((target("avx2")))
-#else
-#define CAPEVAL_X86 0
-#endif
+#include "avx2.hpp"
 
 namespace capeval {
 namespace {
@@ -134,15 +128,6 @@ CAPEVAL_AVX2 void down_avx2(const uint8_t* rows, const int32_t* values, int64_t 
     down_plain(rows, values, taps, x, size, output);
 }
 #endif
-
-bool has_avx2() {
-#if CAPEVAL_X86
-    static const bool found = __builtin_cpu_supports("avx2");
-    return found;
-#else
-    return false;
-#endif
-}
 
 }  // namespace
 
