@@ -1,7 +1,7 @@
 """Writes docs/measured/lece.md and its drawings from what the studies and benchmarks have left in the work folder.
 
 \b
-capeval train lece --set negatives='["machine"]' --set epochs=3 --features coco.features \\
+capeval train lece --set negatives='["machine"]' --set images=8000 --set epochs=3 --features coco.features \\
     --features flickr8k.features --input machine=flickr8k-captions.json --out W/plain
 python tools/studies/lece_shipped.py --work W --coco karpathy-test.features --flickr8k flickr8k.features --plain W/plain
 python tools/studies/lece_grid.py    --work W --features coco.features --features flickr8k.features
@@ -132,8 +132,8 @@ def _unseen(found: dict[str, Any]) -> list[str]:
         "divided by the score of the untouched captions (lower is better). `lece(negatives=rc)` was trained without "
         "permuted and random words; `lece` and `lece(context=reference)` with them."
         + (
-            " `lece, not augmented` saw machine captions alone (the same pictures, three epochs; it is not shipped): "
-            "what augmentation does to R is seen by comparing it with `lece`."
+            " `lece, not augmented` saw machine captions alone (14,000 of the same pictures, three epochs; it is not "
+            "shipped): what augmentation does to R is seen by comparing it with `lece`."
             if NOT_AUGMENTED in found["critiques"]
             else ""
         ),

@@ -184,12 +184,12 @@ def _arc_scores(dependent: Floats, head: Floats, arc: Floats, root: Floats) -> F
 
 
 def best_tree(scores: Floats) -> list[int]:
-    """The best head of each word where that makes a tree with one word under the root; else the best such tree."""
+    """The best tree without crossing arcs and with one word under the root; official trees have none that cross."""
     words = len(scores)
     allowed = scores.copy()
     allowed[np.arange(words), np.arange(1, words + 1)] = -np.inf
     heads = [int(head) for head in allowed.argmax(axis=1)]
-    return heads if _is_tree(heads) else _projective(scores)
+    return heads if _is_tree(heads) and not _crosses(heads) else _projective(scores)
 
 
 def _is_tree(heads: list[int]) -> bool:
@@ -202,6 +202,11 @@ def _is_tree(heads: list[int]) -> bool:
             if steps > len(heads):
                 return False
     return True
+
+
+def _crosses(heads: list[int]) -> bool:
+    arcs = [(min(word, head), max(word, head)) for word, head in enumerate(heads, 1)]
+    return any(left < other_left < right < other_right for left, right in arcs for other_left, other_right in arcs)
 
 
 def _projective(scores: Floats) -> list[int]:

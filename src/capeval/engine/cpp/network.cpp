@@ -221,7 +221,7 @@ struct ArcScores {
     float at(int64_t word, int64_t head) const { return values[static_cast<size_t>(word * (size + 1) + head)]; }
 };
 
-// The best head of each word; whether that makes a tree with one word under the root.
+// The best head of each word; whether that makes a tree with one word under the root and no arcs that cross.
 bool greedy(const ArcScores& scores, int32_t* heads, int64_t step) {
     const int64_t size = scores.size;
     int64_t roots = 0;
@@ -241,6 +241,14 @@ bool greedy(const ArcScores& scores, int32_t* heads, int64_t step) {
         for (int64_t steps = 0; node != 0; ++steps) {
             if (steps > size) return false;
             node = above[static_cast<size_t>(node)];
+        }
+    }
+    for (int64_t word = 1; word <= size; ++word) {
+        const auto [left, right] = std::minmax(word, above[static_cast<size_t>(word)]);
+        for (int64_t other = left + 1; other < right; ++other) {
+            // All words below an arc must have their heads there too.
+            const int64_t head = above[static_cast<size_t>(other)];
+            if (head < left || head > right) return false;
         }
     }
     return true;
