@@ -129,38 +129,52 @@ CAPEVAL_AVX2 void down_avx2(const uint8_t* rows, const int32_t* values, int64_t 
 }
 #endif
 
+// Each of `height` rows of a picture to as many pixels as there are weights.
+void squeeze_across(const uint8_t* pixels, int64_t height, int64_t width, const Weights& weights, uint8_t* output) {
+    const auto size = static_cast<int64_t>(weights.first.size()) * channels;
+#if CAPEVAL_X86
+    if (has_avx2()) {
+        const std::vector<int32_t> twice = spread(weights);
+        std::vector<uint8_t> row(static_cast<size_t>(width * channels + 8), 0);  // with room behind the last pixel
+        for (int64_t y = 0; y < height; ++y) {
+            std::memcpy(row.data(), pixels + y * width * channels, static_cast<size_t>(width * channels));
+            across_avx2(row.data(), weights, twice.data(), output + y * size);
+        }
+        return;
+    }
+#endif
+    for (int64_t y = 0; y < height; ++y) across_plain(pixels + y * width * channels, weights, output + y * size);
+}
+
+// Rows of `size` bytes, one below the other, to as many rows as there are weights.
+void squeeze_down(const uint8_t* pixels, int64_t size, const Weights& weights, uint8_t* output) {
+    for (size_t y = 0; y < weights.first.size(); ++y) {
+        const uint8_t* rows = pixels + weights.first[y] * size;
+        const int32_t* values = weights.values.data() + y * weights.taps;
+#if CAPEVAL_X86
+        if (has_avx2()) {
+            down_avx2(rows, values, weights.taps, size, output + y * size);
+            continue;
+        }
+#endif
+        down_plain(rows, values, weights.taps, 0, size, output + y * size);
+    }
+}
+
 }  // namespace
 
 Buffer<uint8_t> resample(View<uint8_t> pixels, int64_t height, int64_t width, int64_t side) {
     require(height >= 1 && width >= 1 && side >= 1 && side <= 4096, "a picture must have pixels, and side be 1 to 4096");
     const Weights across = weights_for(width, side), down = weights_for(height, side);
-    const int64_t size = side * channels;
-    std::vector<uint8_t> row(static_cast<size_t>(width * channels + 8), 0), narrow(static_cast<size_t>(height * size));
-#if CAPEVAL_X86
-    const std::vector<int32_t> twice = spread(across);
-#endif
-    for (int64_t y = 0; y < height; ++y) {
-        const uint8_t* from = pixels.data + y * width * channels;
-#if CAPEVAL_X86
-        if (has_avx2()) {
-            std::memcpy(row.data(), from, static_cast<size_t>(width * channels));  // with room behind the last pixel
-            across_avx2(row.data(), across, twice.data(), narrow.data() + y * size);
-            continue;
-        }
-#endif
-        across_plain(from, across, narrow.data() + y * size);
-    }
-    Buffer<uint8_t> output(side * size);
-    for (int64_t y = 0; y < side; ++y) {
-        const uint8_t* rows = narrow.data() + down.first[y] * size;
-        const int32_t* values = down.values.data() + y * down.taps;
-#if CAPEVAL_X86
-        if (has_avx2()) {
-            down_avx2(rows, values, down.taps, size, output.data() + y * size);
-            continue;
-        }
-#endif
-        down_plain(rows, values, down.taps, 0, size, output.data() + y * size);
+    Buffer<uint8_t> output(side * side * channels);
+    if (height > side && height - side > 2 * (width - side)) {
+        std::vector<uint8_t> low(static_cast<size_t>(side * width * channels));
+        squeeze_down(pixels.data, width * channels, down, low.data());
+        squeeze_across(low.data(), side, width, across, output.data());
+    } else {
+        std::vector<uint8_t> narrow(static_cast<size_t>(height * side * channels));
+        squeeze_across(pixels.data, height, width, across, narrow.data());
+        squeeze_down(narrow.data(), side * channels, down, output.data());
     }
     return output;
 }
