@@ -50,6 +50,10 @@ class MissingExtra(Unavailable):
         super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"')
 
 
+class MissingPictures(DataError, Unavailable):
+    """Images without the picture that a metric looks at."""
+
+
 def _first_ids(ids: Sequence[str], limit: int = 5) -> str:
     if not ids:
         return ""

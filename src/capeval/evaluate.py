@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import __version__
-from capeval.errors import CapevalError, DataError, Unavailable
+from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
 from capeval.registry import Selection, label, metric_classes, parse_all
 from capeval.significance import bootstrap_scores, interval
 from capeval.text.corpus import Corpus
@@ -197,12 +197,6 @@ def evaluate(
         progress(f"scoring {selection.metric.info.name}")
         try:
             check_needs(selection.metric, dataset)
-        except (Unavailable, DataError) as problem:
-            if not lenient:
-                raise
-            note(f"{selection.metric.info.name} is left out: {problem}")
-            continue
-        try:
             scored.append(_score(selection, corpus))
         except Unavailable as problem:
             if not lenient:
@@ -241,7 +235,9 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
         )
     missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.pictures]
     if missing:
-        raise DataError(f"{len(missing)} images have no picture, and {metric.info.name} looks at it.", ids=missing)
+        raise MissingPictures(
+            f"{len(missing)} images have no picture, and {metric.info.name} looks at it.", ids=missing
+        )
 
 
 def _pictures_name(dataset: Dataset, scored: Sequence[Scored]) -> str:
