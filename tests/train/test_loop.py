@@ -177,6 +177,40 @@ def test_more_epochs_for_a_finished_training(whole: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "config.json").read_text())["config"]["epochs"] == 4
 
 
+def test_a_running_mean_is_what_is_kept(tmp_path: Path) -> None:
+    config = replace(CONFIG, epochs=2, average=0.75, dropout=0.0)
+    steps: list[Tensor] = []
+
+    class Watched(TinyTask):
+        def loss(self, model: Any, batch: Batch) -> Tensor:
+            steps.append(model[0].weight.detach().clone())
+            return super().loss(model, batch)
+
+    train(Watched(config), tmp_path / "whole", note=quiet)
+    last = torch.frombuffer(bytearray(load_state(tmp_path / "whole" / LAST)["model.0.weight"]), dtype=torch.float32)
+    expected = steps[1]  # what the first step made
+    for weights in [*steps[2:], last.reshape(steps[0].shape)]:
+        expected = 0.75 * expected + 0.25 * weights
+    kept = TinyTask(config).build()
+    load_weights(kept, tmp_path / "whole" / BEST)
+    np.testing.assert_allclose(kept[0].weight.detach(), expected, atol=1e-6)
+
+    train(TinyTask(replace(config, epochs=1)), tmp_path / "parts", note=quiet)
+    train(TinyTask(config), tmp_path / "parts", resume=True, note=quiet)
+    assert load_state(tmp_path / "parts" / LAST) == load_state(tmp_path / "whole" / LAST)
+
+
+def test_a_key_that_an_older_version_did_not_have(whole: Path, tmp_path: Path) -> None:
+    train(TinyTask(replace(CONFIG, epochs=2)), tmp_path, note=quiet)
+    content = json.loads((tmp_path / "config.json").read_text())
+    del content["config"]["average"]
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match=r"average 0\.0, not 0\.5"):
+        train(TinyTask(replace(CONFIG, average=0.5)), tmp_path, resume=True, note=quiet)
+    train(TinyTask(CONFIG), tmp_path, resume=True, note=quiet)
+    assert load_state(tmp_path / LAST) == load_state(whole / LAST)
+
+
 def test_the_seed_decides(whole: Path, tmp_path: Path) -> None:
     other = train(TinyTask(replace(CONFIG, seed=1)), tmp_path / "1", note=quiet)
     assert load_state(other / BEST) != load_state(whole / BEST)

@@ -60,9 +60,14 @@ def load_weights(model: nn.Module, path: Path) -> None:
     _load(model, _read(path)[0], path)
 
 
-def save_last(model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, path: Path) -> None:
+def save_last(
+    model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, progress: Progress, path: Path
+) -> None:
+    """`mean`: the running mean of the model's weights, if there is one."""
     state = optimizer.state_dict()
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    if mean is not None:
+        tensors |= {f"mean.{name}": value for name, value in mean.state_dict().items()}
     for index, values in state["state"].items():
         for key, value in values.items():
             tensors[f"optimizer.{index}.{key}"] = torch.as_tensor(value)
@@ -70,9 +75,13 @@ def save_last(model: nn.Module, optimizer: torch.optim.Optimizer, progress: Prog
     write_bytes(path, save(_contiguous(tensors), metadata=facts))
 
 
-def load_last(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Progress:
+def load_last(model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, path: Path) -> Progress:
     tensors, facts = _read(path)
-    _load(model, {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}, path)
+    for each, begin in ((model, "model."), (mean, "mean.")):
+        if each is not None:
+            _load(
+                each, {key.removeprefix(begin): value for key, value in tensors.items() if key.startswith(begin)}, path
+            )
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer."):

@@ -47,6 +47,9 @@ class TrainConfig:
     """Largest norm of the gradient; 0: any."""
     weight_decay: Annotated[float, Meta(ge=0)] = 0.0
     """L2 penalty."""
+    average: Share = 0.0
+    """Validated and kept is a running mean of the weights: this share of the former mean, the rest of what a step made.
+    0: no mean."""
 
 
 C = TypeVar("C", bound=TrainConfig)

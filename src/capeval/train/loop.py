@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from capeval import __version__
 from capeval.errors import CapevalError, CheckpointError, DataError
@@ -64,14 +65,15 @@ def train(
     with _torch_settings(threads, chosen):
         torch.manual_seed(_seed(task, 0))
         model = task.build().to(chosen)
+        mean = _mean(model, task.config.average)
         optimizer = task.optimizer(model)
         progress = Progress()
         if started:
-            progress = load_last(model, optimizer, place / LAST)
+            progress = load_last(model, mean, optimizer, place / LAST)
             note(f"{task.name}: going on after epoch {progress.epoch}")
         write_json(place / CONFIG, _config_content(task))  # not finished, until it is again
         while not _is_over(task, progress):
-            progress = _epoch(task, model, optimizer, progress, place, chosen, note)
+            progress = _epoch(task, model, mean, optimizer, progress, place, chosen, note)
         if progress.validation is None:
             raise CapevalError("no epoch was trained")
         finish(task, model.to("cpu"), progress, place)
@@ -101,9 +103,14 @@ def finish(task: Task, model: nn.Module, progress: Progress, folder: Path) -> No
     write_json(folder / CONFIG, content)
 
 
+def _mean(model: nn.Module, share: float) -> AveragedModel | None:
+    return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(share)) if share else None
+
+
 def _epoch(
     task: Task,
     model: nn.Module,
+    mean: AveragedModel | None,
     optimizer: torch.optim.Optimizer,
     progress: Progress,
     folder: Path,
@@ -116,10 +123,11 @@ def _epoch(
     rate = task.config.learning_rate * task.config.decay ** (epoch - 1)
     for group in optimizer.param_groups:
         group["lr"] = rate
-    loss = _steps(task, model, optimizer, epoch, random, device)
-    model.eval()
+    loss = _steps(task, model, mean, optimizer, epoch, random, device)
+    kept: nn.Module = model if mean is None else mean.module
+    kept.eval()
     with torch.no_grad():
-        validation = {name: float(value) for name, value in task.validate(model).items()}
+        validation = {name: float(value) for name, value in task.validate(kept).items()}
     value = validation[task.monitor]
     if not all(map(math.isfinite, validation.values())):
         raise CapevalError(f"epoch {epoch}: the validation is not finite: {_shown(validation)}")
@@ -128,10 +136,10 @@ def _epoch(
     progress = replace(progress, epoch=epoch, seconds=progress.seconds + seconds)
     if is_better:
         progress = replace(progress, best=value, best_epoch=epoch, validation=validation)
-        save_weights(model, folder / BEST)
+        save_weights(kept, folder / BEST)
     line = {"epoch": epoch, "learning_rate": rate, "loss": loss, "validation": validation, "best": is_better}
     append_log(folder, line | {"seconds": round(seconds, 1)})
-    save_last(model, optimizer, progress, folder / LAST)
+    save_last(model, mean, optimizer, progress, folder / LAST)
     mark = " (best so far)" if is_better else ""
     note(f"{task.name}: epoch {epoch} of {task.config.epochs}, loss {loss:.4f}; validation: {_shown(validation)}{mark}")
     return progress
@@ -140,6 +148,7 @@ def _epoch(
 def _steps(
     task: Task,
     model: nn.Module,
+    mean: AveragedModel | None,
     optimizer: torch.optim.Optimizer,
     epoch: int,
     random: np.random.Generator,
@@ -157,6 +166,8 @@ def _steps(
             if task.config.clip:
                 nn.utils.clip_grad_norm_(model.parameters(), task.config.clip)
             optimizer.step()
+            if mean is not None:
+                mean.update_parameters(model)
             total += loss.detach()
             count += 1
             show(count)
@@ -183,7 +194,7 @@ def _prepare(task: Task, folder: Path, resume: bool) -> bool:
         if not resume:
             raise CheckpointError(f"{folder}: a training is here already. Go on with --resume, or name another folder")
         found = read_config_file(folder)
-        _check_same(found, _config_content(task), folder)
+        _check_same(found, _config_content(task), config_to_dict(type(task.config)()), folder)
         started = (folder / LAST).is_file()
         # Without the last state the training would begin again, over what is there.
         if not started and ("files" in found or len(read_log(folder)) > 1):
@@ -200,15 +211,17 @@ def _prepare(task: Task, folder: Path, resume: bool) -> bool:
     return False
 
 
-def _check_same(found: dict[str, Any], own: dict[str, Any], folder: Path) -> None:
+def _check_same(found: dict[str, Any], own: dict[str, Any], usual: dict[str, Any], folder: Path) -> None:
     """Going on with another config or other data would be neither the one training nor the other."""
     own = json.loads(json.dumps(own))
     if found["model"] != own["model"]:
         raise CheckpointError(f"{folder}: a training of {found['model']} is here. Name another folder")
     for what, name in (("config", "config"), ("data", "facts")):
         before, now = found.get(name, {}), own[name]
+        if what == "config":
+            before = usual | before  # a key that an older version did not have was as it is by default
         # Facts that an older version did not write down cannot be compared.
-        keys = sorted((before.keys() if what == "data" else before.keys() | now.keys()) - _MAY_CHANGE)
+        keys = sorted(before.keys() - _MAY_CHANGE)
         changed = [
             f"{key} {before.get(key)!r}, not {now.get(key)!r}" for key in keys if before.get(key) != now.get(key)
         ]

@@ -11,9 +11,9 @@ namespace capeval {
 namespace {
 
 constexpr float activation_scale = 2047.0F;
-constexpr int64_t block_captions = 32;  // read step by step together, so that a weight once loaded serves all
+constexpr int64_t block_captions = 48;  // read step by step together, so that a weight once loaded serves all
 constexpr int64_t panel = 16;           // rows of a matrix that are multiplied together
-constexpr int64_t rows_at_once = 4;
+constexpr int64_t rows_at_once = 6;
 
 // ---- whole numbers: activations times weights ----
 
@@ -44,85 +44,82 @@ int32_t pair_at(const int16_t* values) {
     return pair;
 }
 
+// Adds what some inputs make with one panel to their outputs. Sums are whole numbers, so their order is free.
 #if CAPEVAL_X86
-template <int count>
-CAPEVAL_AVX2 void multiply_panel_avx2(const int16_t* const* inputs, const int16_t* weights, int64_t pairs,
-                                      int32_t* sums) {
-    __m256i low[count], high[count];
-    for (int i = 0; i < count; ++i) low[i] = high[i] = _mm256_setzero_si256();
+CAPEVAL_AVX2 CAPEVAL_INLINE void add_eight_avx2(__m256i sums, const float* scale, float* output) {
+    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(scale));
+    _mm256_storeu_ps(output, _mm256_add_ps(_mm256_loadu_ps(output), product));
+}
+
+// Two sums for each of six inputs fill the registers, if they have names of their own and the compiler is kept from
+// moving them (the empty `asm`): in arrays they end up in memory, which takes half as long again.
+#define CAPEVAL_EACH(step) step(0) step(1) step(2) step(3) step(4) step(5)
+#define CAPEVAL_BEGIN(i)                       \
+    const int16_t* const input##i = inputs[i]; \
+    __m256i low##i = _mm256_setzero_si256(), high##i = low##i;
+#define CAPEVAL_MULTIPLY(i)                                                  \
+    {                                                                        \
+        const __m256i input = _mm256_set1_epi32(pair_at(input##i + 2 * k));  \
+        low##i = _mm256_add_epi32(low##i, _mm256_madd_epi16(input, here));   \
+        high##i = _mm256_add_epi32(high##i, _mm256_madd_epi16(input, next)); \
+        asm("" : "+x"(low##i), "+x"(high##i));                               \
+    }
+#define CAPEVAL_END(i)                         \
+    add_eight_avx2(low##i, scale, outputs[i]); \
+    add_eight_avx2(high##i, scale + 8, outputs[i] + 8);
+
+CAPEVAL_AVX2 void multiply_panel_avx2(const int16_t* const* inputs, float* const* outputs, const int16_t* weights,
+                                      const float* scale, int64_t pairs) {
+    CAPEVAL_EACH(CAPEVAL_BEGIN)
     for (int64_t k = 0; k < pairs; ++k) {
-        const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32));
-        const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32 + 16));
-        for (int i = 0; i < count; ++i) {
-            const __m256i input = _mm256_set1_epi32(pair_at(inputs[i] + 2 * k));
-            low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(input, first));
-            high[i] = _mm256_add_epi32(high[i], _mm256_madd_epi16(input, second));
-        }
+        const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32));
+        const __m256i next = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + k * 32 + 16));
+        CAPEVAL_EACH(CAPEVAL_MULTIPLY)
     }
-    for (int i = 0; i < count; ++i) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + i * panel), low[i]);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + i * panel + 8), high[i]);
-    }
+    CAPEVAL_EACH(CAPEVAL_END)
 }
 #endif
 
-void multiply_panel_plain(const int16_t* const* inputs, int count, const int16_t* weights, int64_t pairs,
-                          int32_t* sums) {
-    std::fill(sums, sums + count * panel, 0);
-    for (int i = 0; i < count; ++i) {
+void multiply_panel_plain(const int16_t* const* inputs, float* const* outputs, int64_t count, const int16_t* weights,
+                          const float* scale, int64_t pairs) {
+    for (int64_t i = 0; i < count; ++i) {
+        int32_t sums[panel] = {};
         for (int64_t k = 0; k < pairs; ++k) {
-            const int32_t first = inputs[i][2 * k], second = inputs[i][2 * k + 1];
+            const int32_t one = inputs[i][2 * k], other = inputs[i][2 * k + 1];
+#pragma GCC unroll 1  // unrolled, it would not become vector code
             for (int64_t j = 0; j < panel; ++j) {
-                sums[i * panel + j] += first * weights[k * 32 + 2 * j] + second * weights[k * 32 + 2 * j + 1];
+                sums[j] += one * weights[k * 32 + 2 * j] + other * weights[k * 32 + 2 * j + 1];
             }
         }
+        for (int64_t j = 0; j < panel; ++j) outputs[i][j] += static_cast<float>(sums[j]) * scale[j];
     }
 }
 
-void multiply_panel(const int16_t* const* inputs, int count, const int16_t* weights, int64_t pairs, int32_t* sums) {
-#if CAPEVAL_X86
-    if (has_avx2()) {
-        if (count == 4) return multiply_panel_avx2<4>(inputs, weights, pairs, sums);
-        if (count == 3) return multiply_panel_avx2<3>(inputs, weights, pairs, sums);
-        if (count == 2) return multiply_panel_avx2<2>(inputs, weights, pairs, sums);
-        return multiply_panel_avx2<1>(inputs, weights, pairs, sums);
-    }
-#endif
-    multiply_panel_plain(inputs, count, weights, pairs, sums);
-}
-
-CAPEVAL_INLINE void add_sums_body(const int32_t* __restrict sums, const float* __restrict scale,
-                                  float* __restrict output) {
-    for (int64_t j = 0; j < panel; ++j) output[j] += static_cast<float>(sums[j]) * scale[j];
-}
-
-void add_sums_plain(const int32_t* sums, const float* scale, float* output) { add_sums_body(sums, scale, output); }
-
-#if CAPEVAL_X86
-CAPEVAL_AVX2 void add_sums_avx2(const int32_t* sums, const float* scale, float* output) {
-    add_sums_body(sums, scale, output);
-}
-#endif
-
-void add_sums(const int32_t* sums, const float* scale, float* output) {
-#if CAPEVAL_X86
-    if (has_avx2()) return add_sums_avx2(sums, scale, output);
-#endif
-    add_sums_plain(sums, scale, output);
-}
-
-// outputs[i][r] += inputs[i] . row r of the matrix, for `count` inputs and the matrix's rows `begin` to `end`, which are
-// multiples of the panel; output r - begin.
+// outputs[i][r] += inputs[i] . row r of the matrix, for `count` inputs and the rows from `begin` to `end`, which
+// are multiples of the panel; output r - begin.
 void multiply(const int16_t* const* inputs, float* const* outputs, int64_t count, const Packed& matrix, int64_t begin,
               int64_t end) {
-    int32_t sums[rows_at_once * panel];
+    const int64_t pairs = matrix.columns / 2;
     for (int64_t p = begin; p < end; p += panel) {
         const int16_t* weights = matrix.values.data() + p * matrix.columns;
         const float* scale = matrix.scale.data() + p;
-        for (int64_t i = 0; i < count; i += rows_at_once) {
-            const int some = static_cast<int>(std::min(rows_at_once, count - i));
-            multiply_panel(inputs + i, some, weights, matrix.columns / 2, sums);
-            for (int k = 0; k < some; ++k) add_sums(sums + k * panel, scale, outputs[i + k] + (p - begin));
+        for (int64_t first = 0; first < count; first += rows_at_once) {
+            const int64_t some = std::min(rows_at_once, count - first);
+            // Where inputs are missing the last one stands in, and what comes of it is thrown away.
+            float spare[panel] = {};
+            const int16_t* from[rows_at_once];
+            float* to[rows_at_once];
+            for (int64_t i = 0; i < rows_at_once; ++i) {
+                from[i] = inputs[first + std::min(i, some - 1)];
+                to[i] = i < some ? outputs[first + i] + (p - begin) : spare;
+            }
+#if CAPEVAL_X86
+            if (has_avx2()) {
+                multiply_panel_avx2(from, to, weights, scale, pairs);
+                continue;
+            }
+#endif
+            multiply_panel_plain(from, to, some, weights, scale, pairs);
         }
     }
 }
@@ -187,26 +184,45 @@ void cell(const float* gates, float* state, int16_t* output, int64_t size) {
 
 // ---- real numbers ----
 
-CAPEVAL_INLINE void add_scaled_body(float factor, const float* values, float* sums, int64_t size) {
-    for (int64_t j = 0; j < size; ++j) sums[j] += factor * values[j];
+// sums[j] += factors[0] * rows[0][j] + factors[1] * rows[1][j] + ... for `width` columns, in registers. Each sum is
+// made in the order of the rows, so that wide and narrow machines round alike.
+template <int width>
+CAPEVAL_INLINE void add_products_body(const float* factors, int64_t count, const float* rows, int64_t stride,
+                                      float* sums) {
+    float kept[width];
+    for (int j = 0; j < width; ++j) kept[j] = sums[j];
+    for (int64_t k = 0; k < count; ++k) {
+        const float factor = factors[k];
+        const float* row = rows + k * stride;
+        for (int j = 0; j < width; ++j) kept[j] += factor * row[j];
+    }
+    for (int j = 0; j < width; ++j) sums[j] = kept[j];
 }
 
-void add_scaled_plain(float factor, const float* values, float* sums, int64_t size) {
-    add_scaled_body(factor, values, sums, size);
+CAPEVAL_INLINE void all_products_body(const float* factors, int64_t count, const float* rows, int64_t size,
+                                      float* sums) {
+    int64_t j = 0;
+    for (; j + 32 <= size; j += 32) add_products_body<32>(factors, count, rows + j, size, sums + j);
+    for (; j + 8 <= size; j += 8) add_products_body<8>(factors, count, rows + j, size, sums + j);
+    for (; j < size; ++j) add_products_body<1>(factors, count, rows + j, size, sums + j);
+}
+
+void add_products_plain(const float* factors, int64_t count, const float* rows, int64_t size, float* sums) {
+    all_products_body(factors, count, rows, size, sums);
 }
 
 #if CAPEVAL_X86
-CAPEVAL_AVX2 void add_scaled_avx2(float factor, const float* values, float* sums, int64_t size) {
-    add_scaled_body(factor, values, sums, size);
+CAPEVAL_AVX2 void add_products_avx2(const float* factors, int64_t count, const float* rows, int64_t size, float* sums) {
+    all_products_body(factors, count, rows, size, sums);
 }
 #endif
 
-// Element by element in the order of the factors, so that wide and narrow machines round alike.
-void add_scaled(float factor, const float* values, float* sums, int64_t size) {
+// `rows` has `count` rows of `size` columns.
+void add_products(const float* factors, int64_t count, const float* rows, int64_t size, float* sums) {
 #if CAPEVAL_X86
-    if (has_avx2()) return add_scaled_avx2(factor, values, sums, size);
+    if (has_avx2()) return add_products_avx2(factors, count, rows, size, sums);
 #endif
-    add_scaled_plain(factor, values, sums, size);
+    add_products_plain(factors, count, rows, size, sums);
 }
 
 float leaky(float x) { return x > 0.0F ? x : 0.1F * x; }
@@ -271,7 +287,8 @@ public:
         int64_t top = 1;
         float most = -std::numeric_limits<float>::infinity();
         for (int64_t word = 1; word < nodes_; ++word) {
-            const float score = (best(closed_left, 1, word) + best(closed_right, word, nodes_ - 1)) + scores_.at(word - 1, 0);
+            const float below = best(closed_left, 1, word) + best(closed_right, word, nodes_ - 1);
+            const float score = below + scores_.at(word - 1, 0);
             if (score > most) {
                 most = score;
                 top = word;
@@ -360,54 +377,40 @@ public:
         std::vector<int64_t> first(static_cast<size_t>(count) + 1, 0);  // where each caption's words begin
         for (int64_t c = 0; c < count; ++c) first[c + 1] = first[c] + captions.length(order[c]);
         const int64_t words = first[count];
-        std::vector<float> gates(static_cast<size_t>(words * width));
-        std::vector<int16_t> outputs1(static_cast<size_t>(words * 2 * size)), outputs2(outputs1.size());
-
+        std::vector<const float*> start(static_cast<size_t>(words));
         for (int64_t c = 0; c < count; ++c) {
             for (int64_t i = 0; i < captions.length(order[c]); ++i) {
-                const float* input = net_.inputs.data + int64_t{captions.begin(order[c])[i]} * width;
-                std::copy(input, input + width, gates.data() + (first[c] + i) * width);
+                start[first[c] + i] = net_.inputs.data + int64_t{captions.begin(order[c])[i]} * width;
             }
         }
-        layer(first, gates, hidden1_, outputs1.data());
-        for (int64_t word = 0; word < words; ++word) {
-            std::copy(net_.bias2.begin(), net_.bias2.end(), gates.data() + word * width);
-        }
-        multiply_all(outputs1.data(), words, input2_, gates.data(), width);
-        layer(first, gates, hidden2_, outputs2.data());
-        std::vector<float> made(static_cast<size_t>(words * output_.rows), 0.0F);
-        for (int64_t word = 0; word < words; ++word) {
-            std::copy(net_.output_bias.begin(), net_.output_bias.end(), made.data() + word * output_.rows);
-        }
-        multiply_all(outputs2.data(), words, output_, made.data(), output_.rows);
-        for (int64_t c = 0; c < count; ++c) {
-            decide(made.data() + first[c] * output_.rows, first[c + 1] - first[c],
-                   results + captions.offsets[order[c]] * parse_columns);
+        std::vector<int16_t> outputs1(static_cast<size_t>(words * 2 * size)), outputs2(outputs1.size());
+        layer(first, start, nullptr, nullptr, hidden1_, outputs1.data());
+        std::fill(start.begin(), start.end(), net_.bias2.data);
+        layer(first, start, outputs1.data(), &input2_, hidden2_, outputs2.data());
+        std::vector<float> made;
+        for (int64_t c = 0, end = 1; c < count; c = end++) {
+            while (end < count && first[end + 1] - first[c] <= block_captions) ++end;
+            output(outputs2.data() + first[c] * 2 * size, first[end] - first[c], made);
+            for (int64_t each = c; each < end; ++each) {
+                decide(made.data() + (first[each] - first[c]) * output_.rows, first[each + 1] - first[each],
+                       results + captions.offsets[order[each]] * parse_columns);
+            }
         }
     }
 
 private:
-    void multiply_all(const int16_t* inputs, int64_t words, const Packed& matrix, float* outputs, int64_t width) const {
-        const int16_t* from[block_captions];
-        float* to[block_captions];
-        for (int64_t begin = 0; begin < words; begin += block_captions) {
-            const int64_t count = std::min(block_captions, words - begin);
-            for (int64_t i = 0; i < count; ++i) {
-                from[i] = inputs + (begin + i) * matrix.columns;
-                to[i] = outputs + (begin + i) * width;
-            }
-            multiply(from, to, count, matrix, 0, matrix.rows);
-        }
-    }
-
-    // Both directions; `outputs` gets the forward ones of a word, then the backward ones.
-    void layer(const std::vector<int64_t>& first, std::vector<float>& gates, const Packed& hidden,
-               int16_t* outputs) const {
+    // Both directions; `outputs` gets the forward ones of a word, then the backward ones. `start` has what the gates of
+    // each word begin with; `below` is what the layer below made, to be multiplied by `input`, if there is one.
+    void layer(const std::vector<int64_t>& first, const std::vector<const float*>& start, const int16_t* below,
+               const Packed* input, const Packed& hidden, int16_t* outputs) const {
         const int64_t size = net_.hidden(), count = static_cast<int64_t>(first.size()) - 1;
-        std::vector<float> state(static_cast<size_t>(block_captions * size));
-        const int16_t* from[block_captions];
+        std::vector<float> state(static_cast<size_t>(count * size)), gates(static_cast<size_t>(count * 4 * size));
+        const int16_t* lower[block_captions];
+        const int16_t* before[block_captions];
+        int16_t* now[block_captions];
         float* to[block_captions];
         for (int64_t direction = 0; direction < 2; ++direction) {
+            const int64_t begin = direction * 4 * size, end = begin + 4 * size;
             std::fill(state.begin(), state.end(), 0.0F);
             int64_t active = count;
             for (int64_t step = 0;; ++step) {
@@ -415,16 +418,32 @@ private:
                 if (active == 0) break;
                 for (int64_t c = 0; c < active; ++c) {
                     const int64_t word = direction == 0 ? first[c] + step : first[c + 1] - 1 - step;
-                    const int64_t before = direction == 0 ? word - 1 : word + 1;
-                    to[c] = gates.data() + word * 8 * size + direction * 4 * size;
-                    from[c] = outputs + before * 2 * size + direction * size;
+                    now[c] = outputs + word * 2 * size + direction * size;
+                    before[c] = direction == 0 ? now[c] - 2 * size : now[c] + 2 * size;
+                    lower[c] = below + (below != nullptr ? word * 2 * size : 0);
+                    to[c] = gates.data() + c * 4 * size;
+                    std::copy(start[word] + begin, start[word] + end, to[c]);
                 }
-                if (step > 0) multiply(from, to, active, hidden, direction * 4 * size, (direction + 1) * 4 * size);
-                for (int64_t c = 0; c < active; ++c) {
-                    const int64_t word = direction == 0 ? first[c] + step : first[c + 1] - 1 - step;
-                    cell(to[c], state.data() + c * size, outputs + word * 2 * size + direction * size, size);
-                }
+                if (input != nullptr) multiply(lower, to, active, *input, begin, end);
+                if (step > 0) multiply(before, to, active, hidden, begin, end);
+                for (int64_t c = 0; c < active; ++c) cell(to[c], state.data() + c * size, now[c], size);
             }
+        }
+    }
+
+    // What tags, heads and labels of words are made from.
+    void output(const int16_t* read, int64_t words, std::vector<float>& made) const {
+        made.assign(static_cast<size_t>(words * output_.rows), 0.0F);
+        const int16_t* from[block_captions];
+        float* to[block_captions];
+        for (int64_t begin = 0; begin < words; begin += block_captions) {
+            const int64_t count = std::min(block_captions, words - begin);
+            for (int64_t i = 0; i < count; ++i) {
+                from[i] = read + (begin + i) * output_.columns;
+                to[i] = made.data() + (begin + i) * output_.rows;
+                std::copy(net_.output_bias.begin(), net_.output_bias.end(), to[i]);
+            }
+            multiply(from, to, count, output_, 0, output_.rows);
         }
     }
 
@@ -439,15 +458,14 @@ private:
         const ArcScores scores = arc_scores(made, words);
         if (!greedy(scores, results + 1, parse_columns)) Projective(scores).solve(results + 1, parse_columns);
         const int64_t dependent = net_.tags + 2 * arcs, head = dependent + parts;
-        std::vector<float> labels(static_cast<size_t>(net_.labels()));
+        std::vector<float> both(static_cast<size_t>(parts)), labels(static_cast<size_t>(net_.labels()));
         for (int64_t i = 0; i < words; ++i) {
             const int32_t above = results[i * parse_columns + 1];
             const float* one = made + i * width + dependent;
             const float* other = above == 0 ? net_.root.data + arcs : made + (above - 1) * width + head;
+            for (int64_t k = 0; k < parts; ++k) both[static_cast<size_t>(k)] = leaky(one[k] + other[k]);
             std::copy(net_.label_bias.begin(), net_.label_bias.end(), labels.begin());
-            for (int64_t k = 0; k < parts; ++k) {
-                add_scaled(leaky(one[k] + other[k]), net_.label.data + k * net_.labels(), labels.data(), net_.labels());
-            }
+            add_products(both.data(), parts, net_.label.data, net_.labels(), labels.data());
             results[i * parse_columns + 2] =
                 static_cast<int32_t>(std::max_element(labels.begin(), labels.end()) - labels.begin());
         }
@@ -463,17 +481,12 @@ private:
             for (int64_t i = 0; i < words; ++i) row[i + 1] = leaky(made[i * width + net_.tags + arcs + k]);
         }
         ArcScores scores{std::vector<float>(static_cast<size_t>(words * (words + 1)), 0.0F), words};
-        std::vector<float> wanted(static_cast<size_t>(arcs));
+        std::vector<float> own(static_cast<size_t>(arcs)), wanted(own.size());
         for (int64_t i = 0; i < words; ++i) {
+            for (int64_t k = 0; k < arcs; ++k) own[static_cast<size_t>(k)] = leaky(made[i * width + net_.tags + k]);
             std::copy(net_.arc.data, net_.arc.data + arcs, wanted.begin());
-            const float* own = made + i * width + net_.tags;
-            for (int64_t k = 0; k < arcs; ++k) {
-                add_scaled(leaky(own[k]), net_.arc.data + (k + 1) * arcs, wanted.data(), arcs);
-            }
-            float* row = scores.values.data() + i * (words + 1);
-            for (int64_t k = 0; k < arcs; ++k) {
-                add_scaled(wanted[static_cast<size_t>(k)], heads.data() + k * (words + 1), row, words + 1);
-            }
+            add_products(own.data(), arcs, net_.arc.data + arcs, arcs, wanted.data());
+            add_products(wanted.data(), arcs, heads.data(), words + 1, scores.values.data() + i * (words + 1));
         }
         return scores;
     }
