@@ -19,7 +19,7 @@ from capeval.fastparse import FastParser, fast_parser
 from capeval.fastparse.parser import BATCH_TOKENS, MAX_TOKENS
 from capeval.fastparse.weights import BUILTIN, read_weights
 from capeval.parse import default_parser, dependencies_of, graphs_of, tuples_of
-from capeval.parse.lemma import lemma
+from capeval.parse.lemma import token
 from capeval.spice.tuples import tuples_of_graph
 
 CAPTIONS = [
@@ -91,7 +91,7 @@ def test_memory_stays_the_same() -> None:
     def parse(start: int) -> int:
         for _ in parser.parses(f"a dog{start + i} on a sofa{start + i}" for i in range(BATCH_TOKENS // 2 + 500)):
             pass
-        lemma.cache_clear()  # which is bounded, too, but large
+        token.cache_clear()  # which is bounded, too, but large
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()

@@ -17,7 +17,7 @@ from capeval import engine
 from capeval.fastparse.weights import Weights, read_weights
 from capeval.fastparse.words import glove_vectors, spelling_features
 from capeval.parse.graph import Basic, enhanced_graph
-from capeval.parse.lemma import lemma
+from capeval.parse.lemma import token
 from capeval.spice.graph_types import Graph, Token
 from capeval.spice.tuples import SceneTuple, tuples_of_graph
 
@@ -92,21 +92,19 @@ class FastParser:
         labels = ["dep" if label == "root" else label for label in self.weights.labels]
         row, words, bounds = rows.tolist(), batch.tokens, batch.offsets.tolist()
         for first, last in batch.captions:
-            tokens: list[Token] = []
+            begin = bounds[first]
+            tokens = [token(words[place], tags[row[place][0]]) for place in range(begin, bounds[last])]
             basic: list[Basic] = []
             root = 0
-            for begin, end in pairwise(bounds[first : last + 1]):
-                before = len(tokens)
-                for place in range(begin, end):
-                    tag, head, label = row[place]
-                    word = words[place]
-                    tokens.append(Token(word, tags[tag], lemma(word, tags[tag])))
+            for start, end in pairwise(bounds[first : last + 1]):
+                before = start - begin
+                for place, (_, head, label) in enumerate(row[start:end], before + 1):
                     if head:
-                        basic.append((before + head, len(tokens), labels[label]))
+                        basic.append((before + head, place, labels[label]))
                     elif root:
-                        basic.append((root, len(tokens), "dep"))
+                        basic.append((root, place, "dep"))
                     else:
-                        root = len(tokens)
+                        root = place
                         basic.append((0, root, "root"))
             yield Parse(tuple(tokens), tuple(basic))
 

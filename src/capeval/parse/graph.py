@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capeval.parse.dependencies import basic_dependencies
-from capeval.parse.lemma import lemma
+from capeval.parse.lemma import token
 from capeval.parse.tree import Tree
-from capeval.spice.graph_types import Edge, Graph, Token
+from capeval.spice.graph_types import Edge, Graph, Token, node_of
 
 # Both words mark one noun ("off of the table").
 _BESIDE_TEXT = """
@@ -90,7 +90,7 @@ def tokens_of_tree(tree: Tree) -> list[Token]:
     while stack:
         node = stack.pop()
         if node.word is not None:
-            tokens.append(Token(node.word, node.label, lemma(node.word, node.label)))
+            tokens.append(token(node.word, node.label))
         else:
             stack.extend(reversed(node.children))
     return tokens
@@ -106,12 +106,8 @@ def enhanced_graph(tokens: Sequence[Token], basic: Sequence[Basic]) -> Graph:
 
 
 def _ordered(edges: list[_Edge]) -> list[Edge]:
-    return sorted((Edge(*edge) for edge in edges), key=lambda e: (_number(e.dependent), _number(e.head), e.relation))
-
-
-def _number(node: str) -> tuple[int, int]:
-    place, _, copy = node.partition("'")
-    return int(place), int(copy or 0)
+    edges.sort(key=lambda edge: (node_of(edge[1]), node_of(edge[0]), edge[2]))
+    return [Edge(*edge) for edge in edges]
 
 
 # ---- multi-word prepositions ----

@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from capeval.spice.graph_types import Token
+
 _OTHERS = {
     ("an", "DT"): "a",
     ("n't", "RB"): "not",
@@ -60,6 +62,11 @@ _VERB_TAGS = frozenset(["VB", "VBD", "VBG", "VBN", "VBP", "VBZ"])
 
 
 @lru_cache(maxsize=1 << 16)
+def token(word: str, tag: str) -> Token:
+    """The word with its tag and lemma; made once, since captions have few words and many tokens."""
+    return Token(word, tag, lemma(word, tag))
+
+
 def lemma(word: str, tag: str) -> str:
     """The base form of a word with this tag."""
     lower = word.lower()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+Node = tuple[int, int]
+"""Index of the token, from 1, and number of the copy, 0 for the token itself."""
 
 
 class Token(NamedTuple):
@@ -21,6 +25,13 @@ class Edge(NamedTuple):
     relation: str
     shared: bool = False
     """Whether the dependent was given to this head because a conjunct has it."""
+
+
+@lru_cache(maxsize=1 << 10)
+def node_of(name: str) -> Node:
+    """What "5'1" names."""
+    index, _, copy = name.partition("'")
+    return int(index), int(copy or 0)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from capeval.spice.graph_types import Graph, Token
+from capeval.spice.graph_types import Graph, Node, Token, node_of
 
 SceneTuple = tuple[str, ...]
-Node = tuple[int, int]
-"""Index of the token, from 1, and number of the copy, 0 for the token itself."""
 Link = tuple[Node, Node, str]
 """Head, dependent, relation."""
 
@@ -72,8 +70,8 @@ class _Net:
 
     @classmethod
     def of(cls, graph: Graph) -> _Net:
-        roots = [_node(name) for name in graph.roots]
-        links = [(_node(edge.head), _node(edge.dependent), edge.relation) for edge in graph.edges]
+        roots = [node_of(name) for name in graph.roots]
+        links = [(node_of(head), node_of(dependent), relation) for head, dependent, relation, _ in graph.edges]
         nodes = {*roots, *(node for link in links for node in link[:2])}
         return cls({node: graph.tokens[node[0] - 1] for node in sorted(nodes)}, roots, links)
 
@@ -121,31 +119,40 @@ class _Net:
         finished: dict[Node, None] = {}
         open_nodes: set[Node] = set()
         for start in nodes:
-            path = [(start, iter(self.children[start]))] if start not in finished else []
-            open_nodes.update(node for node, _ in path)
+            if start in finished:
+                continue
+            open_nodes.add(start)
+            path = [(start, iter(self.children[start]))]
             while path:
                 node, rest = path[-1]
-                child = next((child for child, _ in rest if child not in finished), None)
-                if child is None:
+                for child, _ in rest:
+                    if child in finished:
+                        continue
+                    if child in open_nodes:
+                        return nodes
+                    if below := self.children[child]:
+                        open_nodes.add(child)
+                        path.append((child, iter(below)))
+                        break
+                    finished[child] = None
+                else:
                     finished[node] = None
                     open_nodes.remove(node)
                     path.pop()
-                elif child in open_nodes:
-                    return nodes
-                else:
-                    open_nodes.add(child)
-                    path.append((child, iter(self.children[child])))
         return list(finished)[::-1]
 
+    @cached_property
+    def nouns(self) -> list[Node]:
+        """In the same order."""
+        return [node for node in self.order if self.tokens[node].tag in NOUNS]
 
-def _node(name: str) -> Node:
-    index, _, copy = name.partition("'")
-    return int(index), int(copy or 0)
+
+_SMALLEST_TABLE = 16
 
 
 def _hash_map_key(size: int) -> Callable[[Node], int]:
     """Where Java's HashMap of this size has a token: the table doubles when it is three quarters full."""
-    table = 16
+    table = _SMALLEST_TABLE
     while 4 * size > 3 * table:
         table *= 2
     return lambda node: node[0] % table
@@ -153,6 +160,13 @@ def _hash_map_key(size: int) -> Callable[[Node], int]:
 
 def _sort_as_hash_map(children: list[tuple[Node, str]]) -> None:
     """Children in the order of their places in the table, then of their first link; links to one child together."""
+    last = 0
+    for (index, _), _ in children:
+        if not last < index < _SMALLEST_TABLE:
+            break
+        last = index
+    else:
+        return  # as nearly always: each stands at its own place already
     if len(children) > 1:
         first = {child: place for place, (child, _) in reversed(list(enumerate(children)))}
         place = _hash_map_key(len(first))
@@ -163,7 +177,7 @@ def _sort_as_hash_map(children: list[tuple[Node, str]]) -> None:
 
 
 def demote_quantifiers(net: _Net) -> _Net:
-    if not any(token.word.lower() == "of" for token in net.tokens.values()):
+    if "of" not in [token.word.lower() for token in net.tokens.values()]:
         return net
     for matches, words_of in (
         (_counted_by_article, _article_and_adjectives),
@@ -236,7 +250,7 @@ def _demote(net: _Net, quantifier: Node, noun: Node, others: list[Node]) -> _Net
 
 
 def resolve_pronouns(net: _Net) -> _Net:
-    if not net.roots or not any(net.tag(node).startswith("PRP") for node in net.tokens):
+    if not net.roots or not [token for token in net.tokens.values() if token.tag.startswith("PRP")]:
         return net
     for pronoun in net.order:
         if net.tag(pronoun).startswith("PRP") and pronoun[0] != 1 and net.parents[pronoun]:
@@ -338,7 +352,7 @@ def adjective_with_subject(net: _Net) -> Iterator[SceneTuple]:
 
 def noun_with_preposition(net: _Net) -> Iterator[SceneTuple]:
     """A man in a hat: (man, hat, in)."""
-    for noun in filter(net.is_noun, net.order):
+    for noun in net.nouns:
         for modifier, label in net.children[noun]:
             if _has_preposition(label):
                 yield net.lemma(noun), net.lemma(modifier), _preposition(label)
@@ -393,7 +407,7 @@ def compound(net: _Net) -> Iterator[SceneTuple]:
 
 def nouns(net: _Net) -> Iterator[SceneTuple]:
     """Every noun that is no part of a compound."""
-    for noun in filter(net.is_noun, net.order):
+    for noun in net.nouns:
         is_modifier = any(label == "compound" and net.is_noun(head) for head, label in net.parents[noun])
         if not is_modifier and not net.nouns_by(noun, "compound"):
             yield (net.lemma(noun),)

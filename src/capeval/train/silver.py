@@ -12,8 +12,7 @@ from pathlib import Path
 from capeval.errors import DataError
 from capeval.fastparse.parser import FastParser
 from capeval.parse.graph import enhanced_graph
-from capeval.parse.lemma import lemma
-from capeval.spice.graph_types import Token
+from capeval.parse.lemma import token
 from capeval.spice.tuples import SceneTuple, tuples_of_graph
 
 SILVER = "silver/parses.tsv.xz"
@@ -32,7 +31,7 @@ class Silver:
     labels: tuple[str, ...]
 
     def tuples(self) -> list[SceneTuple]:
-        tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(self.words, self.tags, strict=True)]
+        tokens = [token(word, tag) for word, tag in zip(self.words, self.tags, strict=True)]
         arcs = zip(self.heads, self.labels, strict=True)
         return tuples_of_graph(enhanced_graph(tokens, [(head, i, label) for i, (head, label) in enumerate(arcs, 1)]))
 
