@@ -1,9 +1,10 @@
 """How close the fast parser comes to the official one, and how fast it is: writes docs/measured/fast_parser.md.
 
-    python tools/measure_fast_parser.py [--data ../shared] [--captions 1000000] [--threads 2] [--only-memory]
+    python tools/measure_fast_parser.py [--data ../shared] [--trained FILE...] [--captions 1000000] [--threads 2]
 
-Nothing is learned from the golden sets that are measured here. `--captions` is how many captions the run for memory
-parses: beginnings of those of the golden sets, over and over, each time with another word in them.
+Nothing is learned from the golden sets that are measured here: no caption of theirs may be in the files of parses that
+the parser was trained on, the official ones and those named with `--trained`. `--captions` is how many captions the run
+for memory parses: beginnings of those of the golden sets, over and over, each time with another word in them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ PAGE = ROOT / "docs" / "measured" / "fast_parser.md"
 TEXT = """# The fast parser: how close to the official one, and how fast
 
 Made by `python tools/measure_fast_parser.py`, weights `{digest}`. The golden sets are official outputs: `spice-1.0.jar`
-with CoreNLP 3.6.0. Of their {golden:,} captions {trained_on} are among the parses that it was trained on.
+with CoreNLP 3.6.0. Of their {golden:,} captions {trained_on} are among the {learned:,} parses that it was
+trained on.
 
 Parses, against the official ones: shares of tokens with the right tag, head, and head with label; of captions with
 identical tuples; F1 of all tuples of the set.
@@ -156,6 +158,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("CAPEVAL_DATA", ROOT.parent / "shared")))
+    parser.add_argument("--trained", type=Path, nargs="*", default=[], help="further files of parses it was trained on")
     parser.add_argument("--captions", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only-memory", action="store_true", help="print the memory's figures, and write no page")
@@ -165,8 +168,10 @@ def main() -> None:
         print(measure_memory(folder, arguments.captions, threads))
         return
     golden = golden_captions(folder)
-    trained_on = golden & {" ".join(each.words) for each in read_silver(arguments.data / "data" / SILVER)}
-    print(f"{len(golden):,} golden captions, {len(trained_on)} of them trained on", flush=True)
+    files = [arguments.data / "data" / SILVER, *arguments.trained]
+    learned = [" ".join(each.words) for path in files for each in read_silver(path)]
+    trained_on = golden.intersection(learned)
+    print(f"{len(golden):,} golden captions, {len(trained_on)} of them among {len(learned):,} trained on", flush=True)
     parses, scores = [], []
     for path in sorted(folder.glob("parses_*.jsonl.gz")):
         parses.append(measure_parses(path, threads))
@@ -189,6 +194,7 @@ def main() -> None:
         digest=fast_parser().digest,
         golden=len(golden),
         trained_on=len(trained_on) or "none",
+        learned=len(learned),
         parses=table(header, parses),
         scores=table(["set", "rows", "official", "spice_fast", "difference", "Pearson"], scores),
         tau=tau,
