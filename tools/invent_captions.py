@@ -1,19 +1,28 @@
-"""Writes captions as template systems do, from the words of parsed captions: material for the fast parser.
+"""Invents captions from the words of parsed ones: material for the fast parser where real captions are few.
 
-    python tools/template_captions.py PARSES.tsv... -o CAPTIONS.txt [--count 40000] [--seed 0]
+    python tools/invent_captions.py templates PARSES.tsv... -o CAPTIONS.txt [--count 40000] [--seed 0]
+    python tools/invent_captions.py exchange PARSES.tsv... -o CAPTIONS.txt [--words WORDS.txt]
 
-Some captioning systems fill templates and string the sentences together, and tokenisation takes the full stops away:
-"person is riding bicycle in the scene the scene contains trees and wet grass". People write run-on captions too. Such
-captions are unlike those of COCO and Flickr, so a parser must be shown them. Verbs, nouns and phrases are drawn from
-the files of parses; parse what comes out with `tools/make_silver.py`.
+`templates`: some captioning systems fill templates and string the sentences together, and tokenisation takes the full
+stops away: "person is riding bicycle in the scene the scene contains trees and wet grass". People write run-on captions
+too. Such captions are unlike those of COCO and Flickr.
+
+`exchange`: captions in which some words gave way to others that were seen with the same tag, rare ones nearly as often
+as common ones: how the official parser tags a rare word cannot be learned from the few captions that have it. WORDS has
+further words, one a line, of which the parses have none.
+
+Verbs, nouns and phrases come from the files of parses; parse what comes out with `tools/make_silver.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from capeval.train.silver import Silver, read_silver
@@ -103,6 +112,7 @@ def listing(words: Words, draw: random.Random) -> str:
 
 
 def caption(words: Words, draw: random.Random) -> str:
+    """As template systems write them."""
     kind = draw.random()
     if kind < 0.15:
         parts = draw.choices(words.captions, k=draw.choice((2, 2, 2, 3)))
@@ -114,21 +124,78 @@ def caption(words: Words, draw: random.Random) -> str:
     return " ".join(" ".join(parts).split())
 
 
+class Exchange:
+    """Captions with some of their words exchanged for others of the same tag."""
+
+    TAGS = ("NN", "NNS", "NNP", "JJ", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "IN", "RB", "RP", "CD")
+    SELDOM = ("IN", "RB", "RP", "CD")
+    NEW_WORDS = 0.12  # the share of words that the parses have not
+
+    def __init__(self, sentences: Sequence[Silver], words: Sequence[str]) -> None:
+        self.sentences = [each for each in sentences if 6 <= len(each.words) <= 18]
+        counts: dict[str, Counter[str]] = {tag: Counter() for tag in self.TAGS}
+        for sentence in sentences:
+            for word, tag in zip(sentence.words, sentence.tags, strict=True):
+                if tag in counts:
+                    counts[tag][word] += 1
+        self.seen = {tag: list(found) for tag, found in counts.items()}
+        self.chances = {tag: list(accumulate(n**0.3 for n in found.values())) for tag, found in counts.items()}
+        known = {word for found in self.seen.values() for word in found}
+        self.new: dict[str, list[str]] = {}
+        for word in dict.fromkeys(words):
+            if word not in known:
+                for tag in tags_by_ending(word):
+                    self.new.setdefault(tag, []).append(word)
+
+    def caption(self, draw: random.Random) -> str:
+        sentence, share = draw.choice(self.sentences), draw.choice((0.15, 0.3, 0.5))
+        words = []
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            exchanged = tag in self.TAGS and draw.random() < (0.06 if tag in self.SELDOM else share)
+            words.append(self._other(tag, draw) if exchanged else word)
+        return " ".join(words)
+
+    def _other(self, tag: str, draw: random.Random) -> str:
+        if tag in self.new and draw.random() < self.NEW_WORDS:
+            return draw.choice(self.new[tag])
+        return draw.choices(self.seen[tag], cum_weights=self.chances[tag])[0]
+
+
+def tags_by_ending(word: str) -> tuple[str, ...]:
+    """Where a word that was never parsed may stand."""
+    for ending, tag in (("ing", "VBG"), ("ed", "VBN"), ("ly", "RB")):
+        if word.endswith(ending):
+            return (tag,)
+    return ("NNS",) if word.endswith("s") and not word.endswith("ss") else ("NN", "JJ")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("templates", "exchange"))
     parser.add_argument("parses", type=Path, nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--words", type=Path, help="further words for `exchange`")
     parser.add_argument("--count", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    words = collect([sentence for path in options.parses for sentence in read_silver(path)])
+    sentences = [sentence for path in options.parses for sentence in read_silver(path)]
+    invent: Callable[[random.Random], str]
+    if options.kind == "templates":
+        words = collect(sentences)
+        invent = partial(caption, words)
+    else:
+        invent = Exchange(sentences, options.words.read_text("utf-8").split() if options.words else []).caption
     draw = random.Random(options.seed)
+    known = {" ".join(sentence.words) for sentence in sentences}
     made: dict[str, None] = {}
-    while len(made) < options.count:
-        text = caption(words, draw)
-        if len(text.split(" ")) <= LONGEST:
+    for _ in range(4 * options.count):  # a few words do not make many captions
+        text = invent(draw)
+        if text not in known and len(text.split(" ")) <= LONGEST:
             made[text] = None
+        if len(made) == options.count:
+            break
     options.output.write_text("\n".join(made) + "\n", "utf-8")
+    print(f"{len(made):,} captions")
 
 
 if __name__ == "__main__":
