@@ -125,6 +125,17 @@ def parse_network(
     tags: int,
     threads: int,
 ) -> Ints: ...
+def dependency_tuples(
+    words: list[str],
+    tags: list[str],
+    lemmas: list[str],
+    stems: list[str],
+    tokens: Ints,
+    offsets: Longs,
+    heads: Ints,
+    relations: Ints,
+    names: list[str],
+) -> list[list[tuple[str, ...]]]: ...
 def rank_stats(x: Ints, y: Ints, group: Ints, weights: Ints, threads: int) -> Array: ...
 def resample(pixels: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]: ...
 def scene_stats(

@@ -33,6 +33,7 @@ from capeval.engine.checks import (
 from capeval.engine.network import parse_network as parse_network
 from capeval.engine.ranking import rank_stats as rank_stats
 from capeval.engine.resampling import resample as resample
+from capeval.engine.rules import dependency_tuples as dependency_tuples
 from capeval.engine.scanning import scan as scan
 from capeval.engine.scenes import scene_stats as scene_stats
 from capeval.engine.transport import transport as transport

@@ -83,6 +83,7 @@ void bind_meteor(nb::module_& module);
 void bind_network(nb::module_& module);
 void bind_ranking(nb::module_& module);
 void bind_resample(nb::module_& module);
+void bind_rules(nb::module_& module);
 void bind_scan(nb::module_& module);
 void bind_scene(nb::module_& module);
 void bind_scores(nb::module_& module);

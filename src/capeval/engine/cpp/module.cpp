@@ -8,6 +8,7 @@ NB_MODULE(_compiled, module) {
     capeval::bind_network(module);
     capeval::bind_ranking(module);
     capeval::bind_resample(module);
+    capeval::bind_rules(module);
     capeval::bind_scan(module);
     capeval::bind_scene(module);
     capeval::bind_scores(module);
