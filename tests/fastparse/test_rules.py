@@ -21,8 +21,8 @@ WORDS, TAGS, NAMES = (
         "bunch some all two 3 12 80s man men dog dogs people hat hats his her it its they them himself red wet is are "
         "be has rides ridden riding stands standing up down and or who that there close far according case because",
         "NN NNS NNP NNPS JJ JJR VB VBD VBG VBN VBZ VBP IN DT CC CD PRP PRP$ POS RB RP TO WP EX",
-        "root nsubj nsubjpass csubj expl dobj iobj nmod nmod:poss acl acl:relcl advcl amod nummod compound compound:prt "
-        "conj cc cop case mark det aux auxpass mwe advmod ccomp xcomp dep",
+        "root nsubj nsubjpass csubj expl dobj iobj nmod nmod:poss acl acl:relcl advcl amod nummod compound "
+        "compound:prt conj cc cop case mark det aux auxpass mwe advmod ccomp xcomp dep",
     )
 )
 COMPILED = find_spec("capeval.engine._compiled") is not None

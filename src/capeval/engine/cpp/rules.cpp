@@ -3,303 +3,19 @@
 namespace capeval {
 namespace {
 
-using Text = std::string_view;
-
-template <size_t size>
-bool is_one_of(Text text, const Text (&list)[size]) {
-    return std::find(std::begin(list), std::end(list), text) != std::end(list);
-}
-
-bool starts_with(Text text, Text beginning) { return text.substr(0, beginning.size()) == beginning; }
-
-// ---- basic tree to graph: capeval.parse.graph ----
-
-constexpr Text beside[] = {
-    "according to", "across from",   "along with",   "alongside of",  "as for",          "as from",      "as of",
-    "as per",       "aside from",    "based on",     "because of",    "compared to",     "compared with", "contrary to",
-    "depending on", "due to",        "except for",   "exclusive of",  "followed by",     "inside of",    "instead of",
-    "irrespective of", "near to",    "next to",      "off of",        "out of",          "outside of",   "owing to",
-    "preliminary to", "preparatory to", "previous to", "prior to",    "pursuant to",     "regardless of", "subsequent to",
-    "such as",      "thanks to",     "together with"};
-constexpr Text above[] = {"apart from", "away from", "close by", "close to", "far from",
-                          "near to",    "next to",   "out of",   "outside of"};
-constexpr Text three_words[] = {"by means of", "in accordance with", "in addition to", "in case of", "in front of",
-                                "in lieu of",  "in place of",        "in spite of",    "on behalf of", "on top of",
-                                "with respect to"};
-constexpr Text second_words[] = {"to", "from", "with", "of", "for", "per", "on", "by", "as"};
-constexpr Text any_subjects[] = {"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"};
-constexpr Text participles[] = {"VBN", "VBG", "VBD"};
-constexpr Text kept[] = {"root", "acl:relcl", "ccomp", "advcl"};
-
-bool is_subject(Text relation) { return relation == "nsubj" || relation == "nsubjpass"; }
-
-struct Caption {
-    const TokenTable& table;
-    const int32_t* tokens;
-    int size;
-
-    Text word(int place) const { return place > 0 ? table.words[tokens[place - 1]] : Text(); }
-    Text tag(int place) const { return place > 0 ? table.tags[tokens[place - 1]] : Text(); }
-};
-
-struct Edge {
-    int head;
-    int dependent;
-    std::string relation;
-    bool shared;
-
-    bool is(int other_head, int other_dependent, Text other_relation) const {
-        return !shared && head == other_head && dependent == other_dependent && relation == other_relation;
-    }
-};
-
-// A node is a word of the caption, by its place from 1 on, or, beyond those, a copy of one.
-struct Node {
-    int place;
-    int copy;
-
-    bool operator<(const Node& other) const {
-        return place != other.place ? place < other.place : copy < other.copy;
-    }
-};
-
-class Graph {
-public:
-    std::vector<Node> nodes;
-    std::vector<Edge> edges;
-    std::vector<int> roots;
-
-    Graph(const Caption& caption, const int32_t* heads, const int32_t* relations, const std::vector<Text>& names)
-        : caption_(caption), children_(static_cast<size_t>(caption.size + 1)) {
-        heads_.push_back(-1);
-        relations_.emplace_back();
-        for (int place = 1; place <= caption.size; ++place) {
-            heads_.push_back(heads[place - 1]);
-            relations_.emplace_back(names[relations[place - 1]]);
-            children_[heads_.back()].push_back(place);
-        }
-        for (int place = 0; place <= caption.size; ++place) nodes.push_back({place, 0});
-        join_prepositions();
-        label_edges();
-        roots = children_[0];
-        std::stable_sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) {
-            if (a.dependent != b.dependent) return nodes[a.dependent] < nodes[b.dependent];
-            if (a.head != b.head) return nodes[a.head] < nodes[b.head];
-            return a.relation < b.relation;
-        });
-    }
-
-private:
-    bool has_child(int place, Text relation) const {
-        const auto& all = children_[place];
-        return std::any_of(all.begin(), all.end(), [&](int child) { return relations_[child] == relation; });
-    }
-
-    void move(int place, int head, const std::string& relation) {
-        auto& before = children_[heads_[place]];
-        before.erase(std::find(before.begin(), before.end(), place));
-        heads_[place] = head;
-        relations_[place] = relation;
-        children_[head].push_back(place);
-    }
-
-    void take_place(int old, int fresh, const std::string& relation) {
-        move(fresh, heads_[old], relation);
-        for (const int child : std::vector<int>(children_[old])) move(child, fresh, std::string(relations_[child]));
-    }
-
-    void join_prepositions() {
-        for (int last = 2; last <= caption_.size; ++last) {
-            if (!is_one_of(caption_.word(last), second_words)) continue;
-            const std::string two = std::string(caption_.word(last - 1)) + " " + std::string(caption_.word(last));
-            if (last > 2 && is_one_of(std::string(caption_.word(last - 2)) + " " + two, three_words)) {
-                join_three(last - 2);
-            } else {
-                join_two(last - 1, two);
-            }
-        }
-    }
-
-    void join_three(int first) {
-        const int middle = first + 1, last = first + 2, noun = heads_[last];
-        if (relations_[last] != "case" && relations_[last] != "mark") return;
-        if (heads_[noun] != middle || heads_[first] != middle || relations_[first] != "case") return;
-        if (relations_[noun] != "nmod" && relations_[noun] != "acl" && relations_[noun] != "advcl") return;
-        take_place(middle, noun, std::string(relations_[noun] == "acl" ? "acl" : relations_[middle]));
-        move(first, noun, relations_[noun] == "acl" ? "mark" : "case");
-        move(middle, first, "mwe");
-        move(last, first, "mwe");
-    }
-
-    void join_two(int first, Text phrase) {
-        const int last = first + 1, noun = heads_[last];
-        if (relations_[last] != "case") return;
-        if (heads_[first] == noun) {
-            const bool is_marker = relations_[first] == "case" || relations_[first] == "advmod";
-            if (!is_marker || !children_[first].empty() || !is_one_of(phrase, beside)) return;
-        } else {
-            if (heads_[noun] != first || relations_[noun] != "nmod" || !is_one_of(phrase, above)) return;
-            take_place(first, noun, relation_above(first));
-        }
-        move(first, noun, "case");
-        move(last, first, "mwe");
-    }
-
-    std::string relation_above(int first) const {
-        const std::string& relation = relations_[first];
-        if (relation == "conj") return has_child(first, "cop") ? relation : "nmod";
-        return is_one_of(relation, kept) ? relation : "nmod";
-    }
-
-    void label_edges() {
-        labels_ = relations_;
-        std::vector<int> conjuncts;
-        for (int place = 1; place <= caption_.size; ++place) {
-            const std::string& relation = relations_[place];
-            if (relation == "nmod" || relation == "advcl" || relation == "acl") {
-                labels_[place] = with_preposition(place, relation);
-            } else if (relation == "conj") {
-                conjuncts.push_back(place);
-            }
-        }
-        for (const int place : conjuncts) labels_[place] = with_conjunction(place);
-        for (int place = 1; place <= caption_.size; ++place) {
-            if (heads_[place] > 0) edges.push_back({heads_[place], place, labels_[place], false});
-        }
-        for (const int place : conjuncts) share(place);
-    }
-
-    std::string with_preposition(int place, const std::string& relation) const {
-        int chosen = 0;
-        for (const int child : children_[place]) {
-            if (relations_[child] != "case") continue;
-            const auto rank = [&](int marker) { return std::pair(!children_[marker].empty(), marker); };
-            if (chosen == 0 || rank(child) > rank(chosen)) chosen = child;
-        }
-        if (chosen == 0) return relation;
-        std::vector<int> words{chosen};
-        for (const int child : children_[chosen]) {
-            if (relations_[child] == "mwe") words.push_back(child);
-        }
-        std::sort(words.begin(), words.end());
-        std::string name;
-        for (const int word : words) {
-            if (word != words.front()) name += "_";
-            name += caption_.word(word);
-        }
-        if (name == "by" && relation == "nmod" && has_child(heads_[place], "auxpass")) name = "agent";
-        return relation + ":" + name;
-    }
-
-    std::string with_conjunction(int place) const {
-        int chosen = 0, first = 0;
-        for (const int child : children_[heads_[place]]) {
-            if (relations_[child] != "cc") continue;
-            if (first == 0) first = child;
-            if (child < place) chosen = std::max(chosen, child);
-        }
-        if (chosen == 0) chosen = first;
-        return chosen == 0 ? "conj" : "conj:" + conjunction(chosen);
-    }
-
-    std::string conjunction(int place) const {
-        std::string phrase(caption_.word(place));
-        for (const int child : children_[place]) (phrase += " ") += caption_.word(child);
-        if (phrase == "as well as") return "and";
-        constexpr Text negative[] = {"rather than", "instead of", "but not", "but rather"};
-        return is_one_of(phrase, negative) ? "negcc" : std::string(caption_.word(place));
-    }
-
-    void share(int place) {
-        const int first = heads_[place];
-        if (labels_[place] == "conj") return;
-        if (labels_[first] == "case") return share_prepositions(place);
-        if (starts_with(labels_[first], "nmod:") && has_own_preposition(place)) return share_by_copy(place);
-        if (heads_[first] > 0) edges.push_back({heads_[first], place, labels_[first], true});
-        const Text tag = caption_.tag(place);
-        if (starts_with(tag, "V") || starts_with(tag, "J")) share_subject(place);
-    }
-
-    void share_subject(int place) {
-        for (const int child : children_[place]) {
-            if (is_one_of(relations_[child], any_subjects)) return;
-        }
-        for (const int child : children_[heads_[place]]) {
-            if (is_subject(relations_[child])) edges.push_back({place, child, shared_subject(child, place), true});
-        }
-    }
-
-    std::string shared_subject(int subject, int place) const {
-        if (has_child(place, "auxpass")) return "nsubjpass";
-        return is_one_of(caption_.tag(place), participles) ? relations_[subject] : "nsubj";
-    }
-
-    bool has_own_preposition(int place) const {
-        const auto& all = children_[place];
-        return std::any_of(all.begin(), all.end(),
-                           [&](int child) { return relations_[child] == "case" && caption_.tag(child) != "POS"; });
-    }
-
-    bool remove_edge(int head, int dependent, Text relation) {
-        const auto found = std::find_if(edges.begin(), edges.end(),
-                                        [&](const Edge& edge) { return edge.is(head, dependent, relation); });
-        if (found == edges.end()) return false;
-        edges.erase(found);
-        return true;
-    }
-
-    void share_by_copy(int place) {
-        const int first = heads_[place], verb = heads_[first];
-        const int copy = add_copy(verb, labels_[place]);
-        remove_edge(first, place, labels_[place]);
-        edges.push_back({copy, place, with_preposition(place, "nmod"), false});
-        for (const int child : children_[first]) {
-            if (relations_[child] == "cc" && remove_edge(first, child, "cc")) edges.push_back({verb, child, "cc", false});
-        }
-    }
-
-    void share_prepositions(int place) {
-        const int noun = heads_[heads_[place]], verb = heads_[noun];
-        if (verb > 0 && relations_[noun] == "nmod") {
-            const int copy = add_copy(verb, labels_[place]);
-            edges.push_back({copy, noun, "nmod:" + std::string(caption_.word(place)), true});
-        }
-    }
-
-    int add_copy(int verb, const std::string& relation) {
-        int number = 1;
-        for (const Edge& edge : edges) {
-            number += edge.head == verb && nodes[edge.dependent].place == verb && nodes[edge.dependent].copy > 0;
-        }
-        const int copy = static_cast<int>(nodes.size());
-        nodes.push_back({verb, number});
-        edges.push_back({verb, copy, relation, false});
-        if (heads_[verb] > 0) edges.push_back({heads_[verb], copy, labels_[verb], true});
-        for (const int child : children_[verb]) {
-            if (is_subject(relations_[child])) edges.push_back({copy, child, relations_[child], true});
-        }
-        return copy;
-    }
-
-    const Caption& caption_;
-    std::vector<int> heads_;
-    std::vector<std::string> relations_, labels_;
-    std::vector<std::vector<int>> children_;
-};
-
-// ---- graph to tuples: capeval.spice.tuples ----
-
 constexpr Text counted_by_article[] = {
-    "lot",   "assortment", "number", "couple",   "bunch", "handful", "litany", "sheaf",  "slew",     "dozen", "series",
-    "variety", "multitude", "wad",   "clutch",   "wave",  "mountain", "array", "spate",  "string",   "ton",   "range",
-    "plethora", "heap",    "sort",   "form",     "kind",  "type",    "version", "bit",   "pair",     "triple", "total"};
-constexpr Text counted_alone[] = {"lots",  "many", "several", "plenty",   "tons",      "dozens",   "multitudes", "mountains",
-                                  "loads", "pairs", "tens",   "hundreds", "thousands", "millions", "billions",   "trillions"};
-constexpr Text counted_before_article[] = {"some", "all",  "both", "neither", "everyone", "nobody",   "one",     "two",
-                                           "three", "four", "five", "six",    "seven",    "eight",    "nine",    "ten",
-                                           "hundred", "thousand", "million", "billion", "trillion"};
-constexpr Text singular_pronouns[] = {"i",   "me",  "myself", "mine",    "my",   "yourself", "he", "him",     "himself", "his",
-                                      "she", "her", "herself", "hers",   "it",   "itself",   "its", "one",    "oneself", "one's"};
+    "lot", "assortment", "number", "couple", "bunch", "handful", "litany", "sheaf", "slew", "dozen", "series",
+    "variety", "multitude", "wad", "clutch", "wave", "mountain", "array", "spate", "string", "ton", "range",
+    "plethora", "heap", "sort", "form", "kind", "type", "version", "bit", "pair", "triple", "total"};
+constexpr Text counted_alone[] = {
+    "lots", "many", "several", "plenty", "tons", "dozens", "multitudes", "mountains", "loads", "pairs", "tens",
+    "hundreds", "thousands", "millions", "billions", "trillions"};
+constexpr Text counted_before_article[] = {
+    "some", "all", "both", "neither", "everyone", "nobody", "one", "two", "three", "four", "five", "six", "seven",
+    "eight", "nine", "ten", "hundred", "thousand", "million", "billion", "trillion"};
+constexpr Text singular_pronouns[] = {
+    "i", "me", "myself", "mine", "my", "yourself", "he", "him", "himself", "his", "she", "her", "herself", "hers",
+    "it", "itself", "its", "one", "oneself", "one's"};
 
 bool all_digits(Text text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -307,7 +23,10 @@ bool all_digits(Text text) {
 
 bool is_noun_tag(Text tag) { return tag == "NN" || tag == "NNS" || tag == "NNP" || tag == "NNPS"; }
 bool is_plural_tag(Text tag) { return tag == "NNS" || tag == "NNPS"; }
-bool has_preposition(Text label) { return starts_with(label, "nmod:") && label != "nmod:poss" && label != "nmod:agent"; }
+
+bool has_preposition(Text label) {
+    return starts_with(label, "nmod:") && label != "nmod:poss" && label != "nmod:agent";
+}
 
 bool is_object_or_nmod(Text label) {
     return starts_with(label, "nmod:") || (label.size() == 4 && label.substr(1) == "obj");
@@ -384,7 +103,8 @@ private:
         if (children.size() < 2) return;
         std::vector<int> distinct;  // in the order of their first links
         for (const int link : children) {
-            if (std::find(distinct.begin(), distinct.end(), child(link)) == distinct.end()) distinct.push_back(child(link));
+            const bool is_new = std::find(distinct.begin(), distinct.end(), child(link)) == distinct.end();
+            if (is_new) distinct.push_back(child(link));
         }
         const int table = table_size(distinct.size());
         const auto key = [&](int link) {
@@ -644,7 +364,7 @@ private:
         const Text stem = caption_.table.stems[token(node)];
         const std::vector<int> particles = by(node, "compound:prt");
         std::string words(stem);
-        if (!particles.empty()) words = (stem == "be" ? "" : std::string(stem)) + " " + std::string(lemma(particles[0]));
+        if (!particles.empty()) (words = stem == "be" ? "" : stem) += " " + std::string(lemma(particles.front()));
         if (has_preposition(label)) words += " " + preposition(label);
         const size_t first = words.find_first_not_of(' ');
         return first == std::string::npos ? "" : words.substr(first, words.find_last_not_of(' ') - first + 1);
@@ -736,7 +456,9 @@ private:
         for (const int verb : heads_by("nmod:agent")) {
             if (!starts_with(tag(verb), "V")) continue;
             for (const int agent : nouns_by(verb, "nmod:agent")) {
-                for (const int subject : nouns_by(verb, "nsubjpass")) add(agent, subject, predicate(verb, "nmod:agent"));
+                for (const int subject : nouns_by(verb, "nsubjpass")) {
+                    add(agent, subject, predicate(verb, "nmod:agent"));
+                }
             }
         }
     }
@@ -766,8 +488,10 @@ private:
     }
 
     void numbers() {
-        const auto is_number = [&](const Link& link) { return link.relation == "nummod" || link.relation == "det:qmod"; };
-        if (std::none_of(links_.begin(), links_.end(), is_number)) return;
+        const auto says_number = [](const Link& link) {
+            return link.relation == "nummod" || link.relation == "det:qmod";
+        };
+        if (std::none_of(links_.begin(), links_.end(), says_number)) return;
         for (const int node : heads_by("nsubj")) {
             const int subject = plural_subject(node), thing = plural_object(node);
             if (subject == 0 || thing == 0) continue;
@@ -849,7 +573,8 @@ std::vector<std::vector<FoundTuple>> dependency_tuples(const TokenTable& table, 
     for (int64_t c = 0; c + 1 < trees.offsets.size; ++c) {
         const int64_t begin = trees.offsets[c];
         const Caption caption{table, trees.tokens.data + begin, static_cast<int>(trees.offsets[c + 1] - begin)};
-        Graph graph(caption, trees.heads.data + begin, trees.relations.data + begin, trees.names);
+        Graph graph =
+            dependency_graph(caption, trees.heads.data + begin, trees.relations.data + begin, trees.names);
         found.push_back(Net(caption, std::move(graph)).tuples());
     }
     return found;

@@ -1,18 +1,10 @@
-// Dependency trees to the tuples of SPICE. The rules are those of capeval.parse.graph and capeval.spice.tuples, step by
-// step and under the same names; what they mean and why they are as they are is said there.
+// Dependency trees to the tuples of SPICE. The rules are those of capeval.spice.tuples, one by one and under the same
+// names; what they mean and why they are as they are is said there.
 #pragma once
 
-#include <string_view>
-
-#include "common.hpp"
+#include "graph.hpp"
 
 namespace capeval {
-
-// Distinct words with their tags. Words and lemmas are in lower case, `stems` are the lemmas as they stand; none of them
-// contains white space.
-struct TokenTable {
-    std::vector<std::string_view> words, tags, lemmas, stems;
-};
 
 // Captions whose tokens are rows of the table; for each token its head in the caption (0: none, 1: the first word) and
 // the number of its relation to it. Words without a head, and only those, have the relation root.
@@ -21,7 +13,7 @@ struct DependencyTrees {
     View<int64_t> offsets;
     View<int32_t> heads;
     View<int32_t> relations;
-    std::vector<std::string_view> names;
+    std::vector<Text> names;
 };
 
 // (lemma,), (lemma, lemma) or (lemma, lemma, relation); lemmas are rows of the table, -1 where there is none.
