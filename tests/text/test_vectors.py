@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from capeval.errors import DataError, UnknownName
@@ -269,6 +269,7 @@ def test_damaged_tables(tmp_path: Path, change: Callable[[bytes], bytes], messag
     rows=st.lists(st.lists(st.floats(-5, 5, width=32), min_size=7, max_size=7), min_size=1, max_size=6),
     dimensions=st.integers(1, 7),
 )
+@example(rows=[[1e-45, *[0.0] * 6], [1e-42, *[0.0] * 6], [6e-36, *[0.0] * 6], [7e-36, *[0.0] * 6]], dimensions=1)
 def test_ten_bits_are_off_by_at_most_half_a_step(
     rows: list[list[float]], dimensions: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

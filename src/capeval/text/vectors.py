@@ -239,7 +239,9 @@ def _packed(vectors: Floats) -> tuple[npt.NDArray[np.uint8], Floats]:
     A row holds the upper eight bits of all numbers, then the lower two, four pairs in a byte.
     """
     largest = np.abs(vectors).max(axis=1)
-    scale = np.where(largest > 0, largest / 511, 1).astype(np.float32)
+    # Numbers so small that a step could not be told from 0 are 0.
+    is_zero = largest < 511 * np.finfo(np.float32).tiny
+    scale = np.where(is_zero, 1, largest / 511).astype(np.float32)
     numbers = np.rint(vectors / scale[:, None]).astype(np.int16) + 512
     pairs = np.pad(numbers & 3, ((0, 0), (0, -numbers.shape[1] % 4))).reshape(len(numbers), -1, 4)
     packed = np.hstack([numbers >> 2, (pairs << _PAIR_SHIFTS).sum(axis=2)])
