@@ -45,19 +45,19 @@ def with_torch() -> Callable[[list[str], int], None]:
     import torch
 
     from capeval.models.parser import ParserNet
-    from capeval.train.tasks.parser import Config
 
-    weights, usual = fast_parser().weights, Config()
+    weights = fast_parser().weights
+    parts = len(weights.network["label"])
     net = ParserNet(
         vocabulary=len(weights.vocabulary) + 1,
         buckets=BUCKETS,
         glove=100,
         tags=len(weights.tags),
         labels=len(weights.labels),
-        width=usual.width,
-        hidden=usual.hidden,
-        arcs=usual.arcs,
-        parts=usual.parts,
+        width=weights.words["word"].shape[1],
+        hidden=weights.network["hidden1"].shape[1],
+        arcs=len(weights.network["root"]) - parts,
+        parts=parts,
         dropout=0.0,
     ).eval()
 
