@@ -16,9 +16,10 @@ import capeval
 from capeval.errors import DataError, UnknownName
 from capeval.evaluate import Result, evaluate
 from capeval.io.dftable import write_table
-from capeval.metrics.cider import make_table
+from capeval.metrics.cider import Cider, make_table
 from capeval.stored import join, load, save
-from capeval.types import Dataset
+from capeval.text.corpus import Corpus
+from capeval.types import Array, Dataset
 
 METRICS = ["bleu_4", "rouge_l(beta=1.23456789)", "cider_d(df=coco-val2014, sigma=5.5)"]
 
@@ -76,14 +77,38 @@ def test_cider_over_parts_names_the_remedy(small: Dataset) -> None:
     assert join(parts[:1]).scores == parts[0].scores
 
 
-def test_a_table_that_changed_in_between_is_noticed(small: Dataset, tmp_path: Path) -> None:
+def test_a_table_that_changed_in_between_leaves_the_signature(small: Dataset, tmp_path: Path) -> None:
     table = tmp_path / "own.df"
     write_table(table, make_table(small.reference_sets))
-    save(evaluate(small, [f"cider(df={table})"]), tmp_path / "part.npz")
-    load(tmp_path / "part.npz")
+    expression = f"cider(df={table})"
+    first, kept = (evaluate(small[:6], [expression]) for _ in range(2))
+    signature = first.signatures[expression]
+    save(kept, tmp_path / "part.npz")
     write_table(table, make_table(small.reference_sets[:3]))
-    with pytest.raises(DataError, match="other tables than there are now"):
-        load(tmp_path / "part.npz")
+    assert kept.signatures[expression] == signature, "read for the first time after the table was overwritten"
+    assert load(tmp_path / "part.npz").signatures[expression] == signature
+    after = evaluate(small[6:], [expression])
+    with pytest.raises(DataError, match="different tables"):
+        join([kept, after])
+
+
+def test_a_table_that_changes_while_it_is_used_is_noticed(small: Dataset, tmp_path: Path) -> None:
+    table = tmp_path / "own.df"
+    write_table(table, make_table(small.reference_sets))
+
+    class Overwritten(Cider):
+        def stats(self, corpus: Corpus) -> Array:
+            found = super().stats(corpus)
+            write_table(table, make_table(small.reference_sets[:3]))
+            return found
+
+    with pytest.raises(DataError, match="changed while it was scoring"):
+        evaluate(small, [Overwritten(df=str(table))])
+
+
+def test_the_version_that_scored_stays_in_the_signature(saved: Path) -> None:
+    forge(saved, lambda meta: meta.update(version="0.0.7"))
+    assert all(text.endswith("|capeval:0.0.7") for text in load(saved).signatures.values())
 
 
 def test_a_metric_that_changed_in_between_is_noticed(saved: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
 from capeval.registry import Selection, label, metric_classes, parse_all
 from capeval.significance import bootstrap_scores, interval
 from capeval.text.corpus import Corpus
-from capeval.types import Array, Dataset, Metric
+from capeval.types import Array, Dataset, Metric, Pictures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,10 @@ class Scored:
     metric: Metric
     names: tuple[str, ...]
     stats: Array
+    extras: Mapping[str, Any]
+    """What the signature says beyond the parameters, as it was when the statistics were made."""
+    looks: bool = False
+    """Whether it looked at pictures."""
 
     @cached_property
     def columns(self) -> list[int]:
@@ -61,6 +65,10 @@ class Result:
     tokenizer: str = "ptb"
     pictures: str = ""
     """What the picture features are: their encoder, else the start of their hash."""
+    picture_hashes: npt.NDArray[np.uint64] | None = None
+    """For each row a hash of its image's name and picture, where a metric looked at pictures."""
+    version: str = __version__
+    """Of the capeval that made the scores."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -80,18 +88,16 @@ class Result:
         """For each label, all that decides its score: parameters, tokenizer, references, revision, version."""
         low, high = int(self.reference_counts.min()), int(self.reference_counts.max())
         count = str(low) if low == high else f"{low}-{high}"
-        hashes = np.sort(self.reference_hashes)
-        distinct = hashes[np.concatenate([[True], hashes[1:] != hashes[:-1]])]  # np.unique loads a lot of code
-        data = hashlib.blake2b(distinct.tobytes(), digest_size=4).hexdigest()
+        data = _digest(self.reference_hashes)
+        seen = "" if self.picture_hashes is None else f"|pictures:{self.pictures}/{_digest(self.picture_hashes)}"
         signatures = {}
         for each in self.scored:
-            looks = "pictures" in each.metric.needs()
-            extras = f"|pictures:{self.pictures}" if looks else ""
-            extras += "".join(f"|{key}:{value}" for key, value in each.metric.signature_extras().items())
+            extras = seen if each.looks else ""
+            extras += "".join(f"|{key}:{value}" for key, value in each.extras.items())
             for name, key in zip(each.names, each.labels, strict=True):
                 signatures[key] = (
                     f"{label(each.metric, name, full=True)}|tok:{self.tokenizer}|refs:{count}|data:{data}{extras}"
-                    f"|rev:{each.metric.info.revision}|capeval:{__version__}"
+                    f"|rev:{each.metric.info.revision}|capeval:{self.version}"
                 )
         return signatures
 
@@ -105,9 +111,11 @@ class Result:
             [self.systems[i] for i in picked],
             self.reference_counts[picked],
             self.reference_hashes[picked],
-            tuple(Scored(each.metric, each.names, each.stats[picked]) for each in self.scored),
+            tuple(replace(each, stats=each.stats[picked]) for each in self.scored),
             self.tokenizer,
             self.pictures,
+            None if self.picture_hashes is None else self.picture_hashes[picked],
+            self.version,
         )
 
     def by_system(self) -> dict[str, Result]:
@@ -161,6 +169,13 @@ class Result:
         return pd.DataFrame(columns | self.per_caption)
 
 
+def _digest(hashes: npt.NDArray[np.uint64]) -> str:
+    """Of the distinct hashes, in whatever order they come."""
+    ordered = np.sort(hashes)
+    distinct = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]  # np.unique loads a lot of code
+    return hashlib.blake2b(distinct.tobytes(), digest_size=4).hexdigest()
+
+
 def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
 
@@ -205,6 +220,7 @@ def evaluate(
     if not scored and metrics is None:
         raise CapevalError("there is no metric that needs no more than what is given")
     hashes, counts = _reference_columns(dataset)
+    pictures = dataset.pictures if any(each.looks for each in scored) else None
     return Result(
         dataset.ids,
         dataset.images,
@@ -214,7 +230,8 @@ def evaluate(
         hashes[dataset.group],
         tuple(scored),
         tokenizer,
-        _pictures_name(dataset, scored),
+        "" if pictures is None else pictures.encoder or pictures.digest[:12],
+        None if pictures is None else _picture_hashes(pictures, dataset.images),
     )
 
 
@@ -240,24 +257,34 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
         )
 
 
-def _pictures_name(dataset: Dataset, scored: Sequence[Scored]) -> str:
-    if dataset.pictures is None or not any("pictures" in each.metric.needs() for each in scored):
-        return ""
-    return dataset.pictures.encoder or dataset.pictures.digest[:12]
+def _picture_hashes(pictures: Pictures, images: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """With the image's name: the same pictures under exchanged names are other data."""
+    distinct = list(dict.fromkeys(images))
+    contents = zip(distinct, pictures.contents(distinct), strict=True)
+    hashes = {image: _hash(f"{image}\n{content}") for image, content in contents}
+    return np.frombuffer(b"".join(hashes[image] for image in images), "<u8").astype(np.uint64)
 
 
 def _score(selection: Selection, corpus: Corpus) -> Scored:
+    before = dict(selection.metric.signature_extras())
     stats = selection.metric.stats(corpus)
+    extras = dict(selection.metric.signature_extras())
+    if extras != before:
+        raise DataError(
+            f"a file that {selection.metric.info.name} reads was changed while it was scoring: {before} before, "
+            f"{extras} after. Score again"
+        )
     if stats.shape[0] != len(corpus) or not np.isfinite(stats).all():
         raise CapevalError(f"{selection.metric.info.name} gave wrong statistics: shape {stats.shape} or not finite")
-    return Scored(selection.metric, selection.names, stats)
+    return Scored(selection.metric, selection.names, stats, extras, "pictures" in selection.metric.needs())
 
 
 def _reference_columns(dataset: Dataset) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
     """A hash of each reference set, which the order of its captions does not change, and its size."""
-    digests = [
-        hashlib.blake2b("\n".join(sorted(references)).encode(), digest_size=8).digest()
-        for references in dataset.reference_sets
-    ]
+    digests = [_hash("\n".join(sorted(references))) for references in dataset.reference_sets]
     hashes = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
     return hashes, np.array([len(references) for references in dataset.reference_sets], np.int32)
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from capeval.errors import CapevalError, DataError
 from capeval.evaluate import Result, Scored
 from capeval.io.files import PathLike, writing
 from capeval.registry import label, parse
 
-_FORMAT = 1
+_FORMAT = 2
 _COLUMNS = ("ids", "images", "candidates", "systems")
 
 
@@ -25,6 +27,7 @@ def save(result: Result, path: PathLike) -> None:
     """Writes a result with its statistics, so that it can be resampled, or joined with others, later."""
     meta = {
         "format": _FORMAT,
+        "version": result.version,
         "tokenizer": result.tokenizer,
         "pictures": result.pictures,
         "metrics": [
@@ -32,13 +35,16 @@ def save(result: Result, path: PathLike) -> None:
                 "expression": label(s.metric, s.metric.info.name),
                 "names": s.names,
                 "revision": s.metric.info.revision,
-                "extras": dict(s.metric.signature_extras()),
+                "extras": dict(s.extras),
+                "looks": s.looks,
             }
             for s in result.scored
         ],
         **{name: getattr(result, name) for name in _COLUMNS},
     }
     arrays: dict[str, Any] = {f"stats_{i}": scored.stats for i, scored in enumerate(result.scored)}
+    if result.picture_hashes is not None:
+        arrays["picture_hashes"] = result.picture_hashes
     with writing(path) as file:
         np.savez_compressed(
             file,
@@ -75,6 +81,11 @@ def join(results: Sequence[Result]) -> Result:
             raise DataError(f"the parts were scored differently: {_kinds(first)} and {_kinds(other)}")
         if other.pictures != first.pictures:
             raise DataError("the parts were scored with features of different kinds: score them with the same encoder")
+        if (used := _extras(other)) != _extras(first):
+            raise DataError(
+                f"the parts were scored with different tables or checkpoints: {_extras(first)} and {used}. Score "
+                "them again with the same ones"
+            )
     for scored in first.scored:
         if len(results) > 1 and not scored.metric.joinable():
             name = scored.metric.info.name
@@ -92,12 +103,23 @@ def join(results: Sequence[Result]) -> Result:
         reference_counts=np.concatenate([result.reference_counts for result in results]),
         reference_hashes=np.concatenate([result.reference_hashes for result in results]),
         scored=tuple(
-            Scored(scored.metric, scored.names, np.concatenate([result.scored[i].stats for result in results]))
+            replace(scored, stats=np.concatenate([result.scored[i].stats for result in results]))
             for i, scored in enumerate(first.scored)
         ),
         tokenizer=first.tokenizer,
         pictures=first.pictures,
+        picture_hashes=_joined([result.picture_hashes for result in results]),
+        version="+".join(sorted({result.version for result in results})),
     )
+
+
+def _joined(columns: Sequence[npt.NDArray[np.uint64] | None]) -> npt.NDArray[np.uint64] | None:
+    there = [column for column in columns if column is not None]
+    return np.concatenate(there) if len(there) == len(columns) else None
+
+
+def _extras(result: Result) -> list[dict[str, Any]]:
+    return [dict(scored.extras) for scored in result.scored]
 
 
 def _kinds(result: Result) -> list[str]:
@@ -107,7 +129,7 @@ def _kinds(result: Result) -> list[str]:
 def _result(archive: Any, name: str) -> Result:
     meta = json.loads(archive["meta"].tobytes())
     if meta["format"] != _FORMAT:
-        raise ValueError(f"format {meta['format']} is newer than this capeval reads")
+        raise ValueError(f"it has format {meta['format']}, this capeval reads {_FORMAT}")
     columns: dict[str, Any] = {column: _strings(meta[column]) for column in _COLUMNS}
     counts, hashes = archive["reference_counts"], archive["reference_hashes"]
     scored = []
@@ -115,15 +137,18 @@ def _result(archive: Any, name: str) -> Result:
         metric = parse(each["expression"]).metric
         if metric.info.revision != each["revision"]:
             raise DataError(f"{metric.info.name} has changed since: score the part again with this capeval", file=name)
-        if dict(metric.signature_extras()) != each["extras"]:
-            raise DataError(
-                f"{each['expression']} was scored with other tables than there are now: score the part again", file=name
-            )
-        scored.append(Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"]))
+        if not isinstance(each["extras"], dict) or not isinstance(each["looks"], bool):
+            raise ValueError("its signatures are not complete")
+        scored.append(
+            Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"], each["extras"], each["looks"])
+        )
         if not set(scored[-1].names) <= set(metric.info.names):
             raise ValueError("unknown score names")
+    seen = archive.get("picture_hashes")
     lengths = {*map(len, columns.values()), len(counts), len(hashes), *(len(s.stats) for s in scored)}
-    if len(lengths) != 1 or 0 in lengths or counts.dtype != np.int32 or hashes.dtype != np.uint64:
+    lengths |= set() if seen is None else {len(seen)}
+    kinds = {hashes.dtype} if seen is None else {hashes.dtype, seen.dtype}
+    if len(lengths) != 1 or 0 in lengths or counts.dtype != np.int32 or kinds != {np.dtype(np.uint64)}:
         raise ValueError("its columns do not fit together")
     if any(s.stats.dtype != np.float64 or s.stats.ndim != 2 for s in scored):
         raise ValueError("its statistics are not numbers")
@@ -133,7 +158,9 @@ def _result(archive: Any, name: str) -> Result:
         reference_hashes=hashes,
         scored=tuple(scored),
         tokenizer=str(meta["tokenizer"]),
-        pictures=str(meta.get("pictures", "")),
+        pictures=str(meta["pictures"]),
+        picture_hashes=seen,
+        version=str(meta["version"]),
     )
 
 

@@ -33,6 +33,9 @@ class Pictures(Protocol):
 
     def __contains__(self, image: object) -> bool: ...
 
+    def contents(self, images: Sequence[str]) -> list[str]:
+        """For each image a text that is another one where its picture, or its features, are others."""
+
     def vectors(self, images: Sequence[str]) -> Floats:
         """[n, d]"""
 

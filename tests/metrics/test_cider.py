@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,15 @@ def test_stems() -> None:
     candidates, references = ["dogs running", "x"], [["dog runs"], ["y"]]
     assert per_caption(candidates, references, "cider(n=2)")[0] == 0
     assert per_caption(candidates, references, "cider(n=2, stem=true)")[0] == pytest.approx(10)
+
+
+def test_stems_do_not_depend_on_an_installed_stemmer() -> None:
+    """Releases of Snowball differ in "evening": some say `even`, some `evening`."""
+    result = capeval.score(["evening", "x"], [["even"], ["y"]], ["cider(n=1, stem=true)", "cider(n=1)"])
+    assert result.per_caption["cider(n=1, stem=true)"][0] == pytest.approx(10)
+    assert "|stemmer:porter2|" in result.signatures["cider(n=1, stem=true)"]
+    assert "stemmer" not in result.signatures["cider(n=1)"]
+    assert "snowballstemmer" not in sys.modules
 
 
 @pytest.mark.parametrize("expression", ["cider(n=0)", "cider(n=9)", "cider_d(sigma=0)", "cider_d(sigma=-1)"])

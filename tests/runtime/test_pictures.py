@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from capeval import registry
 from capeval.bench.runner import Settings, _Task
 from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.evaluate import evaluate
+from capeval.io.featurestore import lock
 from capeval.runtime import extract as extracting
 from capeval.runtime.pictures import PictureFiles
 from capeval.stored import join, load, save
@@ -69,12 +73,13 @@ def test_pictures_are_encoded_once_and_kept_by_content(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = capeval.score(CANDIDATES, REFERENCES, [Brightness(), "bleu_1"], images=folder)
-    assert first.signatures["brightness"].count("|pictures:lite0/7878a0d1b80f|") == 1
+    assert len(re.findall(r"\|pictures:lite0/7878a0d1b80f/[0-9a-f]{8}\|", first.signatures["brightness"])) == 1
     assert "pictures" not in first.signatures["bleu_1"]
     monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
     (folder / "COCO_val2014_000000000001.png").rename(folder / "1.png")
     again = capeval.score(CANDIDATES, REFERENCES, [Brightness()], images=folder)
     assert again.per_caption["brightness"].tolist() == first.per_caption["brightness"].tolist()
+    assert again.signatures["brightness"] == first.signatures["brightness"]
     assert len(set(again.per_caption["brightness"])) == 4
 
 
@@ -92,11 +97,69 @@ def test_features_give_what_pictures_give(folder: Path, tmp_path: Path) -> None:
         capeval.score(CANDIDATES, None, [Brightness()], images=folder, features=tmp_path / "x.features")
 
 
-def test_a_damaged_cache_is_built_again(folder: Path, tmp_path: Path) -> None:
+def test_the_signature_tells_other_pictures(folder: Path, tmp_path: Path) -> None:
+    def signature(**source: Any) -> str:
+        return capeval.score(CANDIDATES, None, [Brightness()], **source).signatures["brightness"]
+
+    by_pictures = signature(images=folder)
+    one, other = folder / "COCO_val2014_000000000001.png", folder / "COCO_val2014_000000000002.png"
+    data = one.read_bytes(), other.read_bytes()
+    one.write_bytes(data[1])
+    other.write_bytes(data[0])
+    exchanged = signature(images=folder)
+    assert exchanged != by_pictures, "the same pictures under exchanged names"
+    one.write_bytes(data[1])
+    other.write_bytes(data[1])
+    assert signature(images=folder) not in (by_pictures, exchanged), "another picture, the same encoder"
+    extracting.extract(extracting.find_pictures(folder), tmp_path / "x.features")
+    assert signature(features=tmp_path / "x.features") == signature(images=folder)
+    part = capeval.score(CANDIDATES, None, [Brightness()], images=folder).rows([2, 3])
+    alone = {key: CANDIDATES[key] for key in ("3", "4")}
+    assert part.signatures == capeval.score(alone, None, [Brightness()], images=folder).signatures
+
+
+def test_a_damaged_cache_is_set_aside_and_built_again(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
     (store,) = (tmp_path / "cache" / "features").glob("*.features")
-    store.write_bytes(store.read_bytes()[:5000])
-    assert capeval.score(CANDIDATES, None, [Brightness()], images=folder).scores == first.scores
+    for number in (1, 2):
+        damaged = store.read_bytes()[:5000]
+        store.write_bytes(damaged)
+        assert capeval.score(CANDIDATES, None, [Brightness()], images=folder).scores == first.scores
+        assert store.with_name(f"{store.name}.damaged-{number}").read_bytes() == damaged
+        assert f"damaged-{number}" in capsys.readouterr().err
+
+
+def test_a_cache_of_a_newer_format_is_refused_and_kept(folder: Path, tmp_path: Path) -> None:
+    capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    (store,) = (tmp_path / "cache" / "features").glob("*.features")
+    newer = bytearray(store.read_bytes())
+    newer[8] += 1
+    store.write_bytes(newer)
+    with pytest.raises(DataError, match=r"format 2; this capeval reads format 1\. Update capeval"):
+        capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    assert store.read_bytes() == newer
+    assert [path.name for path in store.parent.glob("*.features*")] == [store.name]
+
+
+def test_a_damaged_cache_that_another_process_writes_is_left_to_it(folder: Path, tmp_path: Path) -> None:
+    """It looks damaged only because its writer, who has the lock, is not done yet."""
+    first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
+    (store,) = (tmp_path / "cache" / "features").glob("*.features")
+    whole = store.read_bytes()
+    with store.open("r+b") as stream, ThreadPoolExecutor() as pool:
+        lock(stream, str(store), wait=True)
+        stream.truncate(5000)
+        waiting = pool.submit(capeval.score, CANDIDATES, None, [Brightness()], images=folder)
+        time.sleep(0.3)
+        assert not waiting.done()
+        assert store.stat().st_size == 5000
+        stream.write(whole)
+        stream.close()
+        assert waiting.result().scores == first.scores
+    assert store.read_bytes() == whole
+    assert [path.name for path in store.parent.glob("*.features*")] == [store.name]
 
 
 def test_without_pictures_the_error_says_what_to_pass() -> None:

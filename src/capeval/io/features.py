@@ -84,6 +84,10 @@ class Features(ABC):
         """Tells these features from others."""
 
     @abstractmethod
+    def contents(self, images: Sequence[str]) -> list[str]:
+        """For each image a text that is another one where its picture, or its features, are others."""
+
+    @abstractmethod
     def _read(self, column: str, names: Sequence[str]) -> Floats: ...
 
     @cached_property
@@ -159,6 +163,9 @@ class StoredFeatures(Features):
         pictures = "".join(f"{key}\n{value.hex()}\n" for key, value in sorted(self.hashes.items()))
         return hashlib.sha256(f"{self.encoder}\n{self.region_count}\n{pictures}".encode()).hexdigest()
 
+    def contents(self, images: Sequence[str]) -> list[str]:
+        return [self.hashes[name].hex() for name in self.known(images)]
+
     def _read(self, column: str, names: Sequence[str]) -> Floats:
         place = self._store.place
         return self._store.read(column, np.array([place[name] for name in names], np.intp))
@@ -212,6 +219,10 @@ class ArrayFeatures(Features):
         # The ids of a .npy file lie in another one.
         ids = "\n".join(self._ids).encode()
         return hashlib.sha256(remembered(Path(self.source), "sha256", sha256_of).encode() + ids).hexdigest()
+
+    def contents(self, images: Sequence[str]) -> list[str]:
+        # The file as a whole: features of half a gigabyte are not read again for their hashes.
+        return [f"{self.digest}/{name}" for name in self.known(images)]
 
     def _rows(self, name: str, names: Sequence[str]) -> Floats:
         rows = np.array([self._place[key] for key in names], np.intp)

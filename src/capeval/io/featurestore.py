@@ -13,6 +13,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +35,10 @@ _START = struct.Struct("<8sII")  # magic, version, length of the description
 _MOST = 1 << 24  # of numbers a picture; more is no feature
 
 Floats = npt.NDArray[np.float32]
+
+
+class DamagedStore(DataError):
+    """What is there is no feature store, or not all of one. Never said of a newer format, nor where reading failed."""
 
 
 @dataclass(frozen=True)
@@ -76,21 +81,26 @@ def read_header(stream: IO[bytes], name: str) -> tuple[Layout, int]:
     stream.seek(0)
     head = stream.read(HEADER)
     if not head.startswith(MAGIC):
-        raise DataError("this is not a feature store; `capeval features` makes one", file=name)
+        raise DamagedStore("this is not a feature store; `capeval features` makes one", file=name)
     if len(head) < HEADER:
-        raise DataError("the feature store is truncated: make it again", file=name)
+        raise DamagedStore("the feature store is truncated: make it again", file=name)
     _, version, length = _START.unpack_from(head)
     if version != VERSION:
-        raise DataError(f"the feature store has format {version}; this capeval reads format {VERSION}", file=name)
+        newer = "Update capeval, or give it another cache" if version > VERSION else "Make it again"
+        raise DataError(
+            f"the feature store has format {version}; this capeval reads format {VERSION}. {newer}", file=name
+        )
     start = _COUNT_AT + _COUNT.size
     try:
         layout = _layout(json.loads(head[start : start + length].decode()))
     except (ValueError, TypeError, KeyError):
-        raise DataError("the header of the feature store is damaged: make it again", file=name) from None
+        raise DamagedStore("the header of the feature store is damaged: make it again", file=name) from None
     (rows,) = _COUNT.unpack_from(head, _COUNT_AT)
     size = stream.seek(0, os.SEEK_END)
     if rows > size or size < layout.size(rows):
-        raise DataError(f"the feature store is truncated: {size:,} bytes for {rows:,} rows. Make it again", file=name)
+        raise DamagedStore(
+            f"the feature store is truncated: {size:,} bytes for {rows:,} rows. Make it again", file=name
+        )
     return layout, rows
 
 
@@ -125,7 +135,7 @@ class Store:
         try:
             return {raw.decode(): row for row, raw in enumerate(self._column("id").tolist())}
         except UnicodeDecodeError:
-            raise DataError("the feature store is damaged: make it again", file=str(self.path)) from None
+            raise DamagedStore("the feature store is damaged: make it again", file=str(self.path)) from None
 
     @cached_property
     def hashes(self) -> dict[str, bytes]:
@@ -142,6 +152,50 @@ class Store:
         return np.asarray(self._blocks[column][block, offset], np.float32)
 
 
+def set_aside(path: Path) -> Path | None:
+    """Gives a damaged store another name, once no other process writes to it; None if it turns out to be fine."""
+    try:
+        stream = path.open("r+b")
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise DataError(f"cannot be opened: {problem.strerror}", file=str(path)) from problem
+    with stream:
+        lock(stream, str(path), wait=True)
+        if not _is_still(stream, path):
+            return None
+        try:
+            Store(path).place  # noqa: B018  (reads the header and all ids)
+        except DamagedStore:
+            free = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
+            aside = next(name for name in free if not name.exists())
+            os.replace(path, aside)
+            return aside
+    return None
+
+
+def lock(stream: IO[bytes], name: str, *, wait: bool) -> None:
+    """For this process alone, until the stream is closed."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError("another process is writing to this store; wait for it", file=name) from None
+    except OSError:  # some network file systems have no locks
+        return
+
+
+def _is_still(stream: IO[bytes], path: Path) -> bool:
+    """Whether the file of that name is the one that was opened: it may have been set aside since."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 class StoreWriter:
     """Adds rows to a store; `with` closes the file.
 
@@ -150,12 +204,8 @@ class StoreWriter:
 
     def __init__(self, path: PathLike, layout: Layout, *, wait: bool = False) -> None:
         self.path = Path(path)
+        self._stream = self._open(wait)
         try:
-            self._stream: IO[bytes] = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
-        except OSError as problem:
-            raise DataError(f"cannot be written: {problem.strerror}", file=str(path)) from problem
-        try:
-            self._lock(wait)
             if self._stream.seek(0, os.SEEK_END) < HEADER and not is_store(path):
                 self._begin(layout)
             self.layout, self.rows = read_header(self._stream, str(path))
@@ -170,17 +220,21 @@ class StoreWriter:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
-    def _lock(self, wait: bool) -> None:
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            return
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError("another process is writing to this store; wait for it", file=str(self.path)) from None
-        except OSError:  # some network file systems have no locks
-            return
+    def _open(self, wait: bool) -> IO[bytes]:
+        """The file, locked. While it was waited for it may have been set aside: then the new one is opened."""
+        while True:
+            try:
+                stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
+            except OSError as problem:
+                raise DataError(f"cannot be written: {problem.strerror}", file=str(self.path)) from problem
+            try:
+                lock(stream, str(self.path), wait=wait)
+                if _is_still(stream, self.path):
+                    return stream
+            except BaseException:
+                stream.close()
+                raise
+            stream.close()
 
     def _begin(self, layout: Layout) -> None:
         if self._stream.seek(0, os.SEEK_END):
@@ -207,9 +261,9 @@ class StoreWriter:
         done = 0
         while done < len(ids):
             block, offset = divmod(self.rows + done, BLOCK)
-            count = min(BLOCK - offset, len(ids) - done)
-            self._write(block, offset, {name: each[done : done + count] for name, each in columns.items()})
-            done += count
+            part = min(BLOCK - offset, len(ids) - done)
+            self._write(block, offset, {name: each[done : done + part] for name, each in columns.items()})
+            done += part
         os.fsync(self._stream.fileno())
         self.rows += len(ids)
         self._stream.seek(_COUNT_AT)

@@ -13,6 +13,7 @@ import numpy as np
 
 from capeval.errors import DataError, ExpressionError
 from capeval.text.corpus import Corpus, Ngrams
+from capeval.text.stem import stem
 from capeval.types import Array, Dataset, Info, Ints, Metric
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Cider(Metric):
         summary="cosine of tf-idf weighted n-grams, mean over references and orders, times 10",
         citation=CITATION,
         bounds=(0.0, 10.0),
+        revision=2,
     )
 
     # CIDEr-D overrides these two.
@@ -71,7 +73,8 @@ class Cider(Metric):
         return self.df != "corpus"
 
     def signature_extras(self) -> dict[str, Any]:
-        return {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
+        table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
+        return {"stemmer": "porter2"} | table if self.stem else table
 
     def _idf(self, corpus: Corpus, grams: Ngrams) -> Array:
         """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
@@ -125,6 +128,7 @@ class CiderD(Cider):
         summary="CIDEr with clipped counts and a length penalty; what the COCO evaluation calls CIDEr",
         citation=CITATION,
         bounds=(0.0, 10.0),
+        revision=2,
     )
     clip: ClassVar[bool] = True
 
@@ -182,7 +186,7 @@ def _document_frequency(corpus: Corpus, grams: Ngrams) -> Ints:
 
 
 def _stemmed_vocabulary(corpus: Corpus) -> list[str]:
-    return corpus.memo("stems", lambda: stems_of(corpus.words.vocabulary))
+    return corpus.memo("stems", lambda: [stem(word) for word in corpus.words.vocabulary])
 
 
 def _stemmed_ngrams(corpus: Corpus, n: int) -> Ngrams:
@@ -193,11 +197,3 @@ def _stemmed_ngrams(corpus: Corpus, n: int) -> Ngrams:
         return corpus.count_ngrams(tokens, n)
 
     return corpus.memo(("stemmed ngrams", n), compute)
-
-
-def stems_of(words: list[str]) -> list[str]:
-    """Snowball's English stems."""
-    from snowballstemmer import stemmer
-
-    stems: list[str] = stemmer("english").stemWords(words)
-    return stems

@@ -6,6 +6,7 @@ The cache goes by the content of a picture, so the same picture is encoded once,
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 from capeval.errors import DataError
 from capeval.io.cache import ADVICE, cache_dir
 from capeval.io.features import Features, Floats, StoredFeatures
+from capeval.io.featurestore import DamagedStore, set_aside
 from capeval.io.files import PathLike
 from capeval.runtime.encoder import DEFAULT, Encoder, read_picture
 from capeval.runtime.extract import content_hash, extract
@@ -48,6 +50,9 @@ class PictureFiles(Features):
     @property
     def digest(self) -> str:
         return self._encoder.name.partition("/")[2]
+
+    def contents(self, images: Sequence[str]) -> list[str]:
+        return self._keys(self.known(images))
 
     def boxes(self, images: Sequence[str]) -> Floats:
         return np.repeat(self._encoder.boxes()[None], len(self.known(images)), axis=0)
@@ -82,11 +87,15 @@ class PictureFiles(Features):
 
 
 def _opened(store: Path) -> StoredFeatures | None:
-    """A damaged store is thrown away: it is only a cache."""
-    if not store.exists():
+    """A damaged store makes room for a new one, but is kept: hours of work may be in it."""
+    if not store.exists() or not store.stat().st_size:
         return None
     try:
-        return StoredFeatures(store)
-    except DataError:
-        store.unlink(missing_ok=True)
+        features = StoredFeatures(store)
+        features.ids  # noqa: B018  (a damaged row shows when ids are read)
+        return features
+    except DamagedStore as problem:
+        aside = set_aside(store)
+        if aside is not None:
+            print(f"{problem} It was renamed to {aside.name}; a new one is made.", file=sys.stderr)
         return None

@@ -1,6 +1,7 @@
 """The Snowball English stemmer ("Porter2", http://snowballstem.org), as it stood when METEOR 1.5 was published.
 
-Newer releases of Snowball changed the algorithm and give other stems for some words, so METEOR cannot use them.
+Newer releases of Snowball changed the algorithm and give other stems for some words: METEOR cannot use them, and a
+score that depended on which release is installed could not be repeated.
 Regions R1 and R2 are the parts of the word after the first, and the second, non-vowel that follows a vowel.
 """
 
