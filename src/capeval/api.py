@@ -92,9 +92,11 @@ class Compared:
 def compare(
     a: Captions,
     b: Captions,
-    references: Captions,
+    references: Captions | None = None,
     metrics: Iterable[str | Metric] | None = None,
     *,
+    images: PathLike | Mapping[str, PathLike] | None = None,
+    features: PathLike | Pictures | None = None,
     tokenizer: str = "ptb",
     threads: int | None = None,
     resamples: int = 1000,
@@ -102,17 +104,21 @@ def compare(
     progress: Callable[[str], None] = lambda step: None,
     note: Callable[[str], None] = lambda message: None,
 ) -> Compared:
-    """Scores two systems on the same images and tells which differences are more than chance."""
+    """Scores two systems on the same images and tells which differences are more than chance.
+
+    References, `images` and `features` are as in `score`.
+    """
     both = _side_by_side(_candidates(a), _candidates(b))
-    dataset = captions.join(both, _references(references)).dataset
+    dataset = captions.join(both, None if references is None else _references(references)).dataset
+    dataset.pictures = open_pictures(images, features, threads)
     result = evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads, progress=progress, note=note)
     half = len(both.ids) // 2
     numbers: dict[str, int] = {}
-    images = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
+    groups = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
     comparisons = {}
     for each in result.scored:
         progress(f"resampling {each.metric.info.name}")
-        found = compare_stats(each.metric, each.stats[:half], each.stats[half:], images, resamples=resamples, seed=seed)
+        found = compare_stats(each.metric, each.stats[:half], each.stats[half:], groups, resamples=resamples, seed=seed)
         comparisons.update({key: found[column] for key, column in zip(each.labels, each.columns, strict=True)})
     return Compared(half, comparisons, result.signatures)
 

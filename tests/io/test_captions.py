@@ -90,6 +90,14 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, kind: str, mark: bytes)
     assert candidates.source == "<stdin>"
 
 
+def test_references_of_several_files_are_added_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"1": ["a dog"], "2": ["a cat", "cats"]}')
+    (tmp_path / "b.jsonl").write_bytes(as_jsonl([{"image_id": 2, "caption": "cats"}, {"image_id": 3, "caption": "x"}]))
+    found = read_references(tmp_path / "a.json", tmp_path / "b.jsonl")
+    assert list(found.items()) == [("1", ("a dog",)), ("2", ("a cat", "cats", "cats")), ("3", ("x",))]
+    assert read_references(tmp_path / "b.jsonl", tmp_path / "a.json")["2"] == ("cats", "a cat", "cats")
+
+
 def test_one_line_of_jsonl_and_a_long_first_line_are_sniffed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", FakeStdin(b'{"image_id": 7, "caption": "a dog"}\n'))
     assert columns(read_candidates("-")) == (["7"], ["7"], ["a dog"], [""])

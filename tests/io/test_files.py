@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,54 @@ def test_broken_gzip_contents(tmp_path: Path) -> None:
     path.write_bytes(packed[:-8] + b"\0" * 8)
     with pytest.raises(DataError, match="gzip data is broken"):
         files.read_bytes(path)
+
+
+def test_gzip_members_one_after_the_other(tmp_path: Path) -> None:
+    one, other = b"some text " * 50, os.urandom(3_000_000)
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(one, mtime=0) + gzip.compress(other, mtime=0) + gzip.compress(b"", mtime=0))
+    assert files.read_bytes(path) == one + other
+    path.write_bytes(gzip.compress(one, mtime=0) + b"\0" * 100)  # padding, as on tapes
+    assert files.read_bytes(path) == one
+    path.write_bytes(gzip.compress(one, mtime=0) + b"garbage")
+    with pytest.raises(DataError, match="gzip data is broken"):
+        files.read_bytes(path)
+    path.write_bytes(gzip.compress(one, mtime=0) + gzip.compress(other, mtime=0)[:-1])
+    with pytest.raises(DataError, match="gzip data is truncated"):
+        files.read_bytes(path)
+
+
+ZEROS = gzip.compress(bytes(1 << 20), mtime=0)
+"""A thousandth of its content."""
+
+
+@pytest.mark.parametrize("before", [b"", gzip.compress(os.urandom(1 << 20), mtime=0)], ids=["", "hidden"])
+def test_gzip_that_would_fill_the_memory(tmp_path: Path, before: bytes) -> None:
+    """4 MB that unpack to 4 GB, also behind data that is packed less."""
+    pytest.importorskip("resource")
+    path = tmp_path / "captions.json.gz"
+    path.write_bytes(before + 4096 * ZEROS)
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        "from capeval.errors import DataError\n"
+        "from capeval.io.files import read_bytes\n"
+        "try:\n    read_bytes(sys.argv[1])\nexcept DataError as problem:\n    print(problem)\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", program, str(path)]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # whose threads would take much of it
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith(f"{path}: the gzip data unpacks to more than 100 times its size")
+    assert "gzip -d" in done.stdout
+
+
+def test_gzip_of_much_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Captions that are all the same are no attack, nor is a little that packs well."""
+    monkeypatch.setattr(files, "_STRETCH", 1 << 22)
+    same = b"".join(b'{"image_id": %d, "caption": "a man rides a horse on a beach"}\n' % i for i in range(200_000))
+    assert len(same) > 2 * files._STRETCH
+    for data in (same, bytes(files._STRETCH - 1)):
+        path = tmp_path / "a.gz"
+        path.write_bytes(gzip.compress(data, 6, mtime=0))
+        assert files.read_bytes(path) == data

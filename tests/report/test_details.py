@@ -23,11 +23,30 @@ def ratings(human: Array, captions: list[str] | None = None) -> Ratings:
 
 def test_shape() -> None:
     found = shape(np.array([0.0, 0.1, 0.9, 5.0]), 0.0, 1.0, 2)
-    assert found["shares"] == [0.5, 0.25]  # one lies beyond
+    assert found["shares"] == [0.5, 0.5]  # what lies beyond is in the last bin
+    assert shape(np.array([-5.0, 0.1, 0.9, 0.9]), 0.0, 1.0, 2)["shares"] == [0.5, 0.5]
     assert found["rows"] == 4
     assert found["quantiles"][2] == pytest.approx(0.5)
     low, high = limits(np.full(5, 0.3))
     assert low < high  # bins need a width
+
+
+def test_only_what_is_far_above_is_beyond_the_limits() -> None:
+    even = np.linspace(0.0, 1.0, 101)
+    assert limits(even) == (0.0, 1.0)
+    assert limits(np.array([0.1, 0.2, 0.3, 0.4])) == (0.1, 0.4)
+    low, high = limits(np.append(np.tile(even, 10), 50.0))
+    assert low == 0.0
+    assert 0.9 < high <= 1.0
+
+
+def test_the_grades_of_a_benchmark_hold_every_judgement() -> None:
+    scores = np.append(np.linspace(0, 1, 399), 90.0)
+    found = details(ratings(np.tile([1.0, 2.0, 3.0, 4.0], 100)[:, None]), {"x": scores, "y": np.arange(400.0)})
+    for name, is_open in (("x", True), ("y", False)):
+        each = found["distributions"][name]
+        assert each["open"] == is_open
+        assert [sum(grade["shares"]) for grade in each["grades"]] == pytest.approx([1.0] * 4, abs=1e-3)
 
 
 def test_distributions_count_every_judgement() -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from capeval.errors import CapevalError, DataError, MissingExtra
 from capeval.report import CaptionScores, report
-from capeval.report.blocks import Cell, Section, Table
-from capeval.report.charts import Curves, Forest, Heat, Interval, describe
+from capeval.report.blocks import Cell, Figure, Section, Table
+from capeval.report.charts import Curves, Forest, Heat, Histograms, Interval, describe
 from capeval.report.inputs import read_caption_scores
 from capeval.report.tables import escape_latex, latex, markdown
 
@@ -310,6 +310,51 @@ def test_figure_files(tmp_path: Path, paired: dict[str, Any]) -> None:
     one_of_each = {type(figure.chart): (figure, path) for figure, path in zip(made.figures(), written[::2])}
     for figure, path in one_of_each.values():
         assert draw(figure.chart, title=figure.title) == path.read_bytes()  # the same again
+
+
+def drawn_distributions(scores: list[float], systems: list[str] | None = None) -> tuple[Figure, list[Any]]:
+    """The figure of a report about captions with these scores, and the axes that matplotlib has drawn."""
+    from matplotlib import figure as library
+
+    from capeval.report import plots
+    from capeval.report.theme import LIGHT
+
+    ids = [str(i) for i in range(len(scores))]
+    rows = CaptionScores("each", ids, ids, systems or [""] * len(ids), ids, {"x": np.array(scores)})
+    (shown,) = [figure for figure in report(rows).figures() if figure.name == "distributions"]
+    drawing = library.Figure(layout="constrained")
+    draw = plots._histograms if isinstance(shown.chart, Histograms) else plots._violins
+    draw(drawing, shown.chart, LIGHT)  # type: ignore[arg-type]
+    return shown, drawing.axes
+
+
+@pytest.mark.parametrize("most", [0.9, 1.0, 30.0])
+@pytest.mark.parametrize("count", [1, 2, 4, 30, 150, 1000])
+def test_every_caption_is_in_a_bar(count: int, most: float) -> None:
+    pytest.importorskip("matplotlib")
+    scores = [*(i / count for i in range(1, count)), most]
+    _, (axes,) = drawn_distributions(scores)
+    assert sum(bar.get_height() for bar in axes.patches) == pytest.approx(100, abs=0.02)
+    assert count == 1 or axes.patches[-1].get_height() >= 99 / count  # the highest score is in the last
+
+
+def test_an_axis_that_ends_below_the_highest_score_says_so() -> None:
+    pytest.importorskip("matplotlib")
+    far = [*(i / 1000 for i in range(1000)), 20.0, 30.0]
+    shown, (axes,) = drawn_distributions(far)
+    *ticks, last = axes.get_xticklabels()
+    begin = axes.patches[-1].get_x()
+    assert last.get_text().startswith("≥ 0.9")
+    assert float(last.get_text().removeprefix("≥ ")) == pytest.approx(begin, abs=0.01)
+    assert ticks
+    assert all(float(tick.get_text().replace("−", "-")) < begin for tick in ticks)
+    assert "marked ≥" in shown.caption
+    assert f"(the last bin: {last.get_text()})" in describe(shown.chart)
+    _, (axes,) = drawn_distributions(far, ["a", "b"] * 501)
+    assert axes.get_yticklabels()[-1].get_text() == last.get_text()
+    shown, (axes,) = drawn_distributions(far[:-2])
+    assert not any("≥" in tick.get_text() for tick in axes.get_xticklabels())
+    assert "≥" not in shown.caption + describe(shown.chart)
 
 
 def test_names_that_are_hard_to_draw(tmp_path: Path) -> None:

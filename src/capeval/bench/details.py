@@ -22,6 +22,8 @@ _MOST_GRADES = 8
 _EACH_WAY = 2
 _REFERENCES = 5
 _ALL = "mean of all metrics"
+_FAR = 1.25
+"""Numbers are far above the others if they make the axis longer by this factor."""
 
 
 def details(form: Form, scores: Mapping[str, Array]) -> dict[str, Any]:
@@ -35,8 +37,8 @@ def details(form: Form, scores: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def shape(values: Array, low: float, high: float, bins: int = _BINS) -> dict[str, Any]:
-    """How some numbers lie; those beyond `low` and `high` are in no bin."""
-    counts = np.histogram(values, bins, (low, high))[0]
+    """How some numbers lie; those beyond `low` and `high` are in the first and the last bin, so that all are in one."""
+    counts = np.histogram(np.clip(values, low, high), bins, (low, high))[0]
     return {
         "rows": len(values),
         "mean": float(values.mean()),
@@ -46,9 +48,12 @@ def shape(values: Array, low: float, high: float, bins: int = _BINS) -> dict[str
 
 
 def limits(values: Array, most: float = 0.995) -> tuple[float, float]:
-    """From the lowest to nearly the highest: a few captions far above all others must not flatten the rest."""
-    low, high = float(values.min()), float(np.quantile(values, most))
-    return (low, high) if high > low else (low, max(float(values.max()), low + 1e-9 + abs(low) * 1e-6))
+    """From the lowest to the highest, or where a few are far above all others, which must not flatten the rest, to
+    nearly the highest."""
+    low, high, highest = float(values.min()), float(np.quantile(values, most)), float(values.max())
+    if high > low and highest - low > _FAR * (high - low):
+        return low, high
+    return low, max(highest, low + 1e-9 + abs(low) * 1e-6)
 
 
 def _distribution(ratings: Ratings, scores: Array) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def _distribution(ratings: Ratings, scores: Array) -> dict[str, Any]:
     low = float(rows.score.min())
     high = max(limits(rows.score[group == i], 0.98)[1] for i in range(len(labels)))
     grades = [{"grade": label} | shape(rows.score[group == i], low, high) for i, label in enumerate(labels)]
-    return {"low": low, "high": high, "grades": grades}
+    return {"low": low, "high": high, "open": bool(rows.score.max() > high), "grades": grades}
 
 
 def _grades(human: Array) -> tuple[list[str], Ints]:

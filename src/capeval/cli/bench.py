@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from capeval.cli.common import (
     checked,
     command_line,
+    features_option,
     json_option,
     keep_json,
     metrics_option,
@@ -22,11 +24,27 @@ from capeval.cli.common import (
     seed_option,
     threads_option,
 )
+from capeval.cli.paths import Group, Reads, no_files, pictures_below
+from capeval.io.files import PathLike
 from capeval.progress import status
 
+
+def _files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
+    """What a benchmark is read from."""
+    from capeval.bench.registry import benchmarks, data_root
+
+    root = data_root(params["data"])
+    if name in benchmarks():
+        yield from (root / source.path for source in benchmarks()[name].sources)
+    if name == "distractors":  # whose published pairs come in files of several names
+        yield from (root / name).glob("*")
+
+
+name_argument = click.argument("name", metavar="NAME", type=Reads(_files))
 data_option = click.option(
-    "--data", metavar="ROOT", help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared/data."
-)
+    "--data", metavar="ROOT", type=Reads(no_files),  # NAME says which of its files are read
+    help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared/data.",
+)  # fmt: skip
 format_option = click.option(
     "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True,
     help="How results are printed.",
@@ -37,7 +55,7 @@ variant_option = click.option(
 )  # fmt: skip
 
 
-@click.group("bench")
+@click.group("bench", cls=Group)
 def bench_command() -> None:
     """Measure how well metrics agree with people.
 
@@ -87,7 +105,7 @@ def list_command(data: str | None, format_: str) -> None:
 
 
 @bench_command.command("rows")
-@click.argument("name", metavar="NAME")
+@name_argument
 @options(data_option, variant_option)
 def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None:
     """Print the captions of a benchmark as JSONL, to be scored elsewhere and come back with --scores.
@@ -108,14 +126,15 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
 
 
 @bench_command.command("run")
-@click.argument("name", metavar="NAME")
+@name_argument
 @options(
     metrics_option,
-    click.option("--scores", "files", multiple=True, metavar="FILE",
+    click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="Scores made elsewhere, by id: CSV, TSV or JSONL. `capeval bench rows NAME` shows the ids."),
     data_option,
-    click.option("--images", metavar="ROOT", help="Folder of the pictures, for metrics that look at them."),
-    click.option("--features", metavar="FILE", help="Features of the pictures instead: see `capeval features`."),
+    click.option("--images", metavar="ROOT", type=Reads(pictures_below),
+                 help="Folder of the pictures, for metrics that look at them."),
+    features_option,
     variant_option,
     format_option,
     json_option,

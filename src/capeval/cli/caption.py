@@ -9,27 +9,29 @@ from typing import Any
 
 import click
 
-from capeval.cli.common import note, options, output_file, seed_option, threads_option
+from capeval.cli.common import note, options, seed_option, threads_option
+from capeval.cli.paths import Command, Reads, Writes, checkpoint_files, feature_files, pictures_below
 from capeval.errors import DataError
 
 _COCO_NAME = re.compile(r"(?:COCO_[a-z]+[0-9]{4}_)?([0-9]{12})")
 _BLOCK = 2048
 
 
-@click.command("caption")
-@click.argument("folder", metavar="[DIR]", required=False)
+@click.command("caption", cls=Command)
+@click.argument("folder", metavar="[DIR]", required=False, type=Reads(pictures_below))
 @options(
-    click.option("--features", metavar="FILE", help="Features of the pictures, instead of the pictures themselves."),
-    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE", callback=output_file,
+    click.option("--features", metavar="FILE", type=Reads(feature_files),
+                 help="Features of the pictures, instead of the pictures themselves."),
+    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE", type=Writes(),
                  help="COCO results JSON; packed if the name ends in .gz."),
-    click.option("--ids", metavar="FILE", help="Caption only these pictures: ids, one a line."),
+    click.option("--ids", metavar="FILE", type=Reads(), help="Caption only these pictures: ids, one a line."),
     click.option("--beam", type=click.IntRange(min=1, max=50), default=3, show_default=True,
                  help="How many captions beam search keeps; 1 is greedy."),
     click.option("--temperature", type=click.FloatRange(min=0, min_open=True),
                  help="Draw captions at random instead; 1 follows the model, lower is tamer."),
     click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,
                  help="With --temperature: captions for each picture."),
-    click.option("--checkpoint", default="captioner", show_default=True, metavar="NAME",
+    click.option("--checkpoint", default="captioner", show_default=True, metavar="NAME", type=Reads(checkpoint_files),
                  help="The captioner of the package, or a folder made by `capeval train captioner`."),
     seed_option,
     threads_option,

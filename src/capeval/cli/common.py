@@ -9,17 +9,28 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
 
-from capeval.errors import CapevalError, DataError
+from capeval.cli.paths import Reads, Writes, feature_files, metric_files, pictures_below
+from capeval.errors import CapevalError
 from capeval.text.tokenize import TOKENIZERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-references_option = click.option(
-    "-r", "--references", required=True, metavar="FILE", help="References: COCO annotations, or JSON id -> captions."
+_references = partial(
+    click.option, "-r", "--references", multiple=True, metavar="FILE", type=Reads(),
+    help="References: COCO annotations, or JSON id -> captions; repeat it to add those of other files.",
+)  # fmt: skip
+references_option = _references(required=True)
+optional_references_option = _references()
+images_option = click.option(
+    "--images", metavar="DIR", type=Reads(pictures_below), help="Folder of the pictures, for metrics that look at them."
+)
+features_option = click.option(
+    "--features", metavar="FILE", type=Reads(feature_files), help="Features of the pictures: see `capeval features`."
 )
 metrics_option = click.option(
     "-m",
@@ -27,6 +38,7 @@ metrics_option = click.option(
     "metrics",
     multiple=True,
     metavar="EXPR",
+    type=Reads(metric_files),
     help="Metric, score or expression such as 'cider_d(df=coco-val2014)'; repeat it for several. "
     "Without it: every metric. `capeval list` shows them.",
 )
@@ -40,29 +52,8 @@ format_option = click.option(
 )
 
 
-def output_file(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """For options that name a file to write: that it cannot be written is told before any work is done."""
-    if path is None or path == "-":
-        return path
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        raise DataError("cannot be written: it is a folder", file=path)
-    if not os.path.isdir(folder):
-        raise DataError(f"cannot be written: there is no folder {folder}", file=path)
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise DataError("cannot be written: no permission", file=path)
-    return path
-
-
-def no_standard_output(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """The same for files beside the result, which standard output has."""
-    if path == "-":
-        raise click.UsageError(f"{option.opts[0]} needs a file: standard output has the result")
-    return output_file(ctx, option, path)
-
-
 json_option = click.option(
-    "--json", "json_file", metavar="FILE", callback=no_standard_output,
+    "--json", "json_file", metavar="FILE", type=Writes(beside=True),
     help="Keep the result as JSON as well, for `capeval report`.",
 )  # fmt: skip
 tokenizer_option = click.option(
@@ -98,14 +89,19 @@ def options(*several: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
-def refuse_two_stdin(*paths: str) -> None:
-    if sum(path == "-" for path in paths) > 1:
-        raise click.UsageError("only one input can come from standard input (-)")
-
-
 def refuse_both_pictures(images: str | None, features: str | None) -> None:
     if images and features:
         raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+
+
+def refuse_without_references(wanted: Sequence[str] | None, has_pictures: bool) -> None:
+    """A metric that needs them is told before any file is read."""
+    from capeval.registry import parse_all
+
+    needy = [each.metric.info.name for each in parse_all(wanted or ()) if "references" in each.metric.needs()]
+    if needy or (wanted is None and not has_pictures):
+        why = f": {', '.join(needy)} cannot do without" if needy else ""
+        raise click.UsageError(f"Missing option '-r' / '--references'{why}.")
 
 
 def checked(metrics: Sequence[str]) -> Sequence[str] | None:

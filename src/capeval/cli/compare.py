@@ -7,31 +7,37 @@ import click
 from capeval.cli.common import (
     blank_nan,
     checked,
+    features_option,
     format_option,
+    images_option,
     json_option,
     keep_json,
     metrics_option,
     note,
+    optional_references_option,
     options,
     print_csv,
     print_json,
     print_table,
-    references_option,
-    refuse_two_stdin,
+    refuse_both_pictures,
+    refuse_without_references,
     resamples_option,
     seed_option,
     shown_number,
     threads_option,
     tokenizer_option,
 )
+from capeval.cli.paths import Command, Reads
 from capeval.progress import status
 
 
-@click.command("compare")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.command("compare", cls=Command)
+@click.argument("a", metavar="A", type=Reads())
+@click.argument("b", metavar="B", type=Reads())
 @options(
-    references_option,
+    optional_references_option,
+    images_option,
+    features_option,
     metrics_option,
     format_option,
     json_option,
@@ -43,7 +49,9 @@ from capeval.progress import status
 def compare_command(
     a: str,
     b: str,
-    references: str,
+    references: tuple[str, ...],
+    images: str | None,
+    features: str | None,
     metrics: tuple[str, ...],
     format_: str,
     json_file: str | None,
@@ -56,16 +64,23 @@ def compare_command(
 
     \b
     capeval compare ours.json theirs.json -r captions_val2014.json -m cider_d
+    capeval compare ours.json theirs.json -r refs.json --images photos/ -m lece
 
     Shows both scores, their difference with a 95 % interval from a paired bootstrap, and two p-values: the
     bootstrap's, and that of a permutation test which swaps the systems image by image.
     """
-    refuse_two_stdin(a, b, references)
+    wanted = checked(metrics)
+    refuse_both_pictures(images, features)
+    if not references:
+        refuse_without_references(wanted, bool(images or features))
     from capeval.api import compare
+    from capeval.io.captions import read_references
 
     with status() as step:
+        step("reading files")
+        known = read_references(*references) if references else None
         found = compare(
-            a, b, references, checked(metrics),
+            a, b, known, wanted, images=images, features=features,
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step, note=note,
         )  # fmt: skip
     keep_json(json_file, found.to_dict() | {"a": a, "b": b})

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from capeval.cli.common import note, print_table
+from capeval.cli.paths import Group, Reads
 from capeval.io.cache import cache_dir
 
 
-@click.group("data", invoke_without_command=True)
+@click.group("data", cls=Group, invoke_without_command=True)
 @click.pass_context
 def data_command(context: click.Context) -> None:
     """Show what is cached where and how big, or prepare it.
@@ -50,7 +51,7 @@ GRAMMAR = click.Choice(["spice-grammar"])
 
 @data_command.command("import")
 @click.argument("what", type=GRAMMAR)
-@click.argument("file", metavar="[FILE]", required=False)
+@click.argument("file", metavar="[FILE]", required=False, type=Reads())
 def import_command(what: str, file: str | None) -> None:
     """Import the grammar of SPICE's parser from FILE: englishPCFG.ser.gz, or the models jar of CoreNLP 3.6.0.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import options, print_json, print_table, tokenizer_option
+from capeval.cli.paths import Command
 from capeval.errors import CapevalError
 from capeval.types import Explanation, Metric
 
 
-@click.command("explain")
+@click.command("explain", cls=Command)
 @click.argument("metric", metavar="METRIC")
 @click.argument("candidate", metavar="CANDIDATE")
 @options(

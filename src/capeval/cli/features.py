@@ -5,14 +5,16 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import note, options, threads_option
+from capeval.cli.paths import Command, Reads, Writes, pictures_below
 from capeval.errors import CapevalError
 
 
-@click.command("features")
-@click.argument("folder", metavar="DIR")
+@click.command("features", cls=Command)
+@click.argument("folder", metavar="DIR", type=Reads(pictures_below))
 @options(
-    click.option("-o", "--output", required=True, metavar="FILE", help="The store; one that is there grows."),
-    click.option("--encoder", default="lite0", show_default=True, metavar="NAME",
+    click.option("-o", "--output", required=True, metavar="FILE", type=Writes(),
+                 help="The store; one that is there grows."),
+    click.option("--encoder", default="lite0", show_default=True, metavar="NAME", type=Reads(),
                  help="An encoder of the package, or the path of an .onnx file."),
     click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB a picture instead of 3."),
     click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,

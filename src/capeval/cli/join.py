@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import format_option, options, resamples_option, seed_option
+from capeval.cli.paths import Command, Reads, Writes
 from capeval.cli.score import print_result
 
 
-@click.command("join")
-@click.argument("parts", metavar="PART...", nargs=-1, required=True)
+@click.command("join", cls=Command)
+@click.argument("parts", metavar="PART...", nargs=-1, required=True, type=Reads())
 @options(
     format_option,
-    click.option("--per-caption", metavar="FILE", help="Write the scores of each caption."),
+    click.option("--per-caption", metavar="FILE", type=Writes(beside=True), help="Write the scores of each caption."),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
     resamples_option,
     seed_option,

@@ -8,31 +8,34 @@ from typing import Any
 import click
 
 from capeval.cli.common import format_option, note, options, print_csv, print_json, print_table, references_option
+from capeval.cli.paths import Command, Reads, WritesInto, feature_files, pictures_below
 from capeval.errors import CapevalError, DataError, MissingExtra
 
 _NEGATIVES = "negatives=['machine', 'rc', 'wp', 'rw']"  # a system brings no Monte Carlo samples
 
 
-@click.command("lece-system")
-@click.argument("candidates", metavar="CANDIDATES")
+@click.command("lece-system", cls=Command)
+@click.argument("candidates", metavar="CANDIDATES", type=Reads())
 @options(
     references_option,
-    click.option("--images", metavar="DIR", help="Folder of the pictures."),
-    click.option("--features", metavar="FILE", help="Their features, made by `capeval features` or brought."),
+    click.option("--images", metavar="DIR", type=Reads(pictures_below), help="Folder of the pictures."),
+    click.option("--features", metavar="FILE", type=Reads(feature_files),
+                 help="Their features, made by `capeval features` or brought."),
     click.option("--context", type=click.Choice(["image", "reference", "both"]), default="image", show_default=True,
                  help="What captions are judged by; `reference` needs no pictures."),
     click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True,
                  help="How often it is repeated, with other folds and first weights."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                  help="Change the training, such as epochs=5; `capeval train lece --show` lists the keys."),
-    click.option("--work", metavar="DIR", help="Where unfinished work is kept. Without it: the cache directory."),
+    click.option("--work", metavar="DIR", type=WritesInto(),  # only into folders of its own, named by a hash
+                 help="Where unfinished work is kept. Without it: the cache directory."),
     click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
                  help="Another number gives slightly different scores."),
     format_option,
 )  # fmt: skip
 def lece_system_command(
     candidates: str,
-    references: str,
+    references: tuple[str, ...],
     images: str | None,
     features: str | None,
     context: str,
@@ -69,7 +72,7 @@ def lece_system_command(
     config = read_config(Config, settings=[_NEGATIVES, *settings, f"context={context}"])
     if "mc" in config.negatives:
         raise click.UsageError("--set negatives: a system has no Monte Carlo samples; leave mc out")
-    dataset = join(read_candidates(candidates), read_references(references)).dataset
+    dataset = join(read_candidates(candidates), read_references(*references)).dataset
     pictures = None if context == "reference" else _pictures(images, features, dataset.images, threads)
     captions: dict[str, dict[str, str]] = {}
     for sample in dataset:

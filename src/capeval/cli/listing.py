@@ -7,10 +7,11 @@ from dataclasses import fields
 import click
 
 from capeval.cli.common import format_option, print_csv, print_json, print_table
+from capeval.cli.paths import Command
 from capeval.registry import metric_classes
 
 
-@click.command("list")
+@click.command("list", cls=Command)
 @format_option
 def list_command(format_: str) -> None:
     """List the metrics, the scores each gives and its parameters with their defaults."""

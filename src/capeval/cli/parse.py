@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from capeval.cli.common import note, options, threads_option, tokenizer_option
+from capeval.cli.paths import Command, Reads
 from capeval.cli.text import read_lines
 from capeval.progress import status
 from capeval.spice.tuples import SceneTuple
@@ -16,8 +17,8 @@ BLOCK = 5000
 """Lines that are parsed and written at once."""
 
 
-@click.command("parse")
-@click.argument("file", metavar="FILE")
+@click.command("parse", cls=Command)
+@click.argument("file", metavar="FILE", type=Reads())
 @options(
     click.option(
         "--parser",

@@ -7,24 +7,27 @@ from typing import Any
 
 import click
 
-from capeval.cli.common import command_line, note, options, output_file
+from capeval.cli.common import command_line, note, options
+from capeval.cli.paths import Command, Reads, Writes, WritesInto
 from capeval.errors import DataError
 from capeval.evaluate import Result
 from capeval.progress import status
 from capeval.types import Array, Dataset
 
 
-@click.command("report")
-@click.argument("results", metavar="RESULT...", nargs=-1, required=True)
+@click.command("report", cls=Command)
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=Reads())
 @options(
-    click.option("-o", "--output", metavar="FILE", callback=output_file, help="The page (HTML)."),
-    click.option("--latex", metavar="FILE", callback=output_file, help="Write the tables in LaTeX (booktabs)."),
-    click.option("--markdown", metavar="FILE", callback=output_file, help="Write the tables in Markdown."),
-    click.option("--figures", metavar="DIR", help="Write each figure as SVG and PNG."),
+    click.option("-o", "--output", metavar="FILE", type=Writes(), help="The page (HTML)."),
+    click.option("--latex", metavar="FILE", type=Writes(), help="Write the tables in LaTeX (booktabs)."),
+    click.option("--markdown", metavar="FILE", type=Writes(), help="Write the tables in Markdown."),
+    click.option("--figures", metavar="DIR", type=WritesInto("[0-9][0-9]*-*.svg", "[0-9][0-9]*-*.png"),
+                 help="Write each figure as SVG and PNG."),
     click.option("--title", metavar="TEXT", help="Title of the page."),
-    click.option("--scores", "files", multiple=True, metavar="FILE",
+    click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="Scores made elsewhere, by id (CSV, TSV or JSONL): they stand beside those of each caption."),
-    click.option("-r", "--references", metavar="FILE", help="References, to be shown with the examples."),
+    click.option("-r", "--references", multiple=True, metavar="FILE", type=Reads(),
+                 help="References, to be shown with the examples; repeat it to add those of other files."),
 )  # fmt: skip
 def report_command(
     results: tuple[str, ...],
@@ -34,7 +37,7 @@ def report_command(
     figures: str | None,
     title: str | None,
     files: tuple[str, ...],
-    references: str | None,
+    references: tuple[str, ...],
 ) -> None:
     """Make one page of RESULTs: tables, intervals, tests, distributions, curves and examples.
 
@@ -52,8 +55,6 @@ def report_command(
     """
     if not (output or latex or markdown or figures):
         raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")
-    if [output, latex, markdown].count("-") > 1:
-        raise click.UsageError("only one output can go to standard output (-)")
     from capeval.io.captions import read_references
     from capeval.io.files import writing
     from capeval.report import report
@@ -64,7 +65,7 @@ def report_command(
         require_matplotlib()
     with status() as step:
         step("reading results")
-        known = read_references(references) if references else None
+        known = read_references(*references) if references else None
         made = report(results, title=title, scores=files, references=known, command=command_line())
         try:
             texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]

@@ -10,33 +10,34 @@ import click
 from capeval.cli.common import (
     checked,
     command_line,
+    features_option,
+    images_option,
     json_option,
     keep_json,
     metrics_option,
     note,
     options,
-    output_file,
     print_json,
     print_table,
     references_option,
     refuse_both_pictures,
-    refuse_two_stdin,
     resamples_option,
     seed_option,
     threads_option,
 )
+from capeval.cli.paths import Group, Reads, Writes
 from capeval.progress import status
 
-candidates_argument = click.argument("candidates", metavar="[CANDIDATES]", required=False)
+candidates_argument = click.argument("candidates", metavar="[CANDIDATES]", required=False, type=Reads())
 scores_option = click.option(
-    "--scores", multiple=True, metavar="FILE",
+    "--scores", multiple=True, metavar="FILE", type=Reads(),
     help="Scores made elsewhere of the captions that --write gave, by id: CSV, TSV or JSONL.",
 )  # fmt: skip
 sample_option = click.option(
     "--sample", type=click.IntRange(min=1), metavar="N", help="Use only N images, drawn with the seed."
 )
 write_option = click.option(
-    "--write", metavar="FILE", callback=output_file,
+    "--write", metavar="FILE", type=Writes(),
     help="Write the captions, changed and untouched (JSONL). Without -m and --scores nothing is scored.",
 )  # fmt: skip
 format_option = click.option(
@@ -48,14 +49,12 @@ parser_option = click.option(
     help="Which parser tells what words are. Without it: official where its grammar is there, else fast.",
 )  # fmt: skip
 common_options = options(
-    references_option, metrics_option, scores_option,
-    click.option("--images", metavar="DIR", help="Folder of the pictures, for metrics that look at them."),
-    click.option("--features", metavar="FILE", help="Features of the pictures: see `capeval features`."),
-    sample_option, write_option, format_option, json_option, threads_option, seed_option,
+    references_option, metrics_option, scores_option, images_option, features_option, sample_option, write_option,
+    format_option, json_option, threads_option, seed_option,
 )  # fmt: skip
 
 
-@click.group("robust")
+@click.group("robust", cls=Group)
 def robust_command() -> None:
     """See what metrics do with captions that were changed on purpose.
 
@@ -212,7 +211,6 @@ def _run(
     ctx: click.Context, check: Callable[..., Any], more: dict[str, Any], given: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Runs a check with its options. None if the result was printed, or nothing was scored."""
-    refuse_two_stdin(given["references"], more.get("candidates") or "")
     metrics: Sequence[str] | None = checked(given["metrics"])
     write, scores = given["write"], given["scores"]
     only_write = write and not metrics and not scores
@@ -221,9 +219,12 @@ def _run(
         raise click.UsageError("nothing is scored with --write alone, so there is no result: name metrics with -m")
     if write == "-" and not only_write:
         raise click.UsageError("--write needs a file: standard output has the result")
+    from capeval.io.captions import read_references
+
     with status() as step:
+        step("reading references")
         outcome = check(
-            given["references"], () if only_write else metrics, scores=scores, sample=given["sample"],
+            read_references(*given["references"]), () if only_write else metrics, scores=scores, sample=given["sample"],
             images=given["images"], features=given["features"], seed=given["seed"],
             threads=given["threads"], progress=step, note=note, **more,
         )  # fmt: skip
@@ -246,7 +247,9 @@ def _run(
 
 def _arguments(ctx: click.Context) -> dict[str, Any]:
     """What was asked for; how many threads and in which form is no matter of the result."""
-    return {key: value for key, value in ctx.params.items() if key not in ("threads", "format_", "json_file", "write")}
+    given = {key: value for key, value in ctx.params.items() if key not in ("threads", "format_", "json_file", "write")}
+    one, *more = given["references"]
+    return given if more else given | {"references": one}
 
 
 def _gammas(text: str | None) -> tuple[float, ...]:

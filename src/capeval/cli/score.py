@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,52 +10,53 @@ from capeval.api import open_pictures
 from capeval.cli.common import (
     blank_nan,
     checked,
+    features_option,
     format_option,
+    images_option,
     json_option,
     keep_json,
     metrics_option,
-    no_standard_output,
     note,
+    optional_references_option,
     options,
-    output_file,
     print_csv,
     print_json,
     print_table,
     refuse_both_pictures,
-    refuse_two_stdin,
+    refuse_without_references,
     resamples_option,
     seed_option,
     shown_number,
     threads_option,
     tokenizer_option,
 )
+from capeval.cli.paths import Command, Reads, Writes
 from capeval.cli.report import check_report_options, write_score_report
 from capeval.evaluate import Result, evaluate
 from capeval.io.captions import join, read_candidates, read_references
 from capeval.progress import status
-from capeval.registry import parse_all
 from capeval.types import Array
 
 Intervals = dict[str, tuple[float, float]]
 
 
-@click.command("score")
-@click.argument("candidates", metavar="CANDIDATES")
+@click.command("score", cls=Command)
+@click.argument("candidates", metavar="CANDIDATES", type=Reads())
 @options(
-    click.option("-r", "--references", metavar="FILE", help="References: COCO annotations, or JSON id -> captions."),
-    click.option("--images", metavar="DIR", help="Folder of the pictures, for metrics that look at them."),
-    click.option("--features", metavar="FILE", help="Features of the pictures: see `capeval features`."),
+    optional_references_option,
+    images_option,
+    features_option,
     metrics_option,
     format_option,
     json_option,
-    click.option("--per-caption", metavar="FILE", callback=no_standard_output,
+    click.option("--per-caption", metavar="FILE", type=Writes(beside=True),
                  help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
-    click.option("--report", "page", metavar="FILE", callback=no_standard_output,
+    click.option("--report", "page", metavar="FILE", type=Writes(beside=True),
                  help="Write a page with tables, figures and examples (HTML)."),
-    click.option("--scores", "files", multiple=True, metavar="FILE",
+    click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
-    click.option("--save", metavar="FILE", callback=output_file, help="Keep the statistics, for `capeval join`."),
+    click.option("--save", metavar="FILE", type=Writes(), help="Keep the statistics, for `capeval join`."),
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
     tokenizer_option,
     threads_option,
@@ -65,7 +65,7 @@ Intervals = dict[str, tuple[float, float]]
 )  # fmt: skip
 def score_command(
     candidates: str,
-    references: str | None,
+    references: tuple[str, ...],
     images: str | None,
     features: str | None,
     metrics: tuple[str, ...],
@@ -93,15 +93,14 @@ def score_command(
     Rows with a `system` field are scored system by system. The signature beside each score names all that decides
     it; quote it with the number.
     """
-    refuse_two_stdin(candidates, references or "")
     wanted = checked(metrics)
     refuse_both_pictures(images, features)
-    if references is None:
+    if not references:
         refuse_without_references(wanted, bool(images or features))
     check_report_options(page, files)
     with status() as step:
         step("reading files")
-        known = None if references is None else read_references(references)
+        known = read_references(*references) if references else None
         joined = join(read_candidates(candidates), known, strict=strict)
         joined.dataset.pictures = open_pictures(images, features, threads)
         if joined.unused_images:
@@ -130,13 +129,6 @@ def score_command(
             write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), elsewhere, step)
     keep_json(json_file, _as_json(result, systems, ranges))
     print_result(result, systems, ranges if intervals else {}, format_)
-
-
-def refuse_without_references(wanted: Sequence[str] | None, has_pictures: bool) -> None:
-    needy = [each.metric.info.name for each in parse_all(wanted or ()) if "references" in each.metric.needs()]
-    if needy or (wanted is None and not has_pictures):
-        why = f": {', '.join(needy)} cannot do without" if needy else ""
-        raise click.UsageError(f"Missing option '-r' / '--references'{why}.")
 
 
 def print_result(result: Result, systems: dict[str, Result], ranges: dict[str, Intervals], format_: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import note, options, threads_option, tokenizer_option
+from capeval.cli.paths import Command, Reads, Writes
 from capeval.io.files import read_bytes, source_name, utf8_without_bom
 from capeval.progress import status
 
@@ -17,8 +18,8 @@ def read_lines(file: str) -> list[str]:
     return lines
 
 
-@click.command("tokenize")
-@click.argument("file", metavar="FILE")
+@click.command("tokenize", cls=Command)
+@click.argument("file", metavar="FILE", type=Reads())
 @options(tokenizer_option, threads_option)
 def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
     """Print the tokens of FILE, which has one caption a line (- is standard input).
@@ -31,17 +32,19 @@ def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
     click.echo("".join(" ".join(tokens) + "\n" for tokens in tokenize(lines, tokenizer, threads)), nl=False)
 
 
-@click.command("df")
-@click.argument("references", metavar="REFERENCES")
+@click.command("df", cls=Command)
+@click.argument("references", metavar="REFERENCES...", nargs=-1, required=True, type=Reads())
 @options(
-    click.option("-o", "--output", required=True, metavar="TABLE", help="The file to write, such as mine.df."),
+    click.option(
+        "-o", "--output", required=True, metavar="TABLE", type=Writes(), help="The file to write, such as mine.df."
+    ),
     click.option("-n", type=click.IntRange(1, 8), default=4, show_default=True, help="Longest n-gram."),
     click.option("--stem", is_flag=True, help="Of stems, for cider(stem=true)."),
     tokenizer_option,
     threads_option,
 )
-def df_command(references: str, output: str, n: int, stem: bool, tokenizer: str, threads: int) -> None:
-    """Make a table of document frequencies from REFERENCES, for CIDEr.
+def df_command(references: tuple[str, ...], output: str, n: int, stem: bool, tokenizer: str, threads: int) -> None:
+    """Make a table of document frequencies from REFERENCES, one file or several, for CIDEr.
 
     \b
     capeval df captions_train2014.json -o train.df
@@ -56,7 +59,7 @@ def df_command(references: str, output: str, n: int, stem: bool, tokenizer: str,
 
     with status() as step:
         step("reading references")
-        sets = list(read_references(references).values())
+        sets = list(read_references(*references).values())
         step("counting n-grams")
         table = make_table(sets, n=n, stem=stem, tokenizer=tokenizer, threads=threads)
         write_table(output, table)

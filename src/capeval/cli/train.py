@@ -7,20 +7,27 @@ from pathlib import Path
 import click
 
 from capeval.cli.common import note, options
+from capeval.cli.paths import Command, Reads, WritesInto, feature_files, no_files
 from capeval.errors import UnknownName
 
+_CHECKPOINT = WritesInto(
+    "config.json", "log.jsonl", "probe.npz", "parser.npz", "vocabulary.txt", "*.onnx", "*.safetensors"
+)
 
-@click.command("train")
+
+@click.command("train", cls=Command)
 @click.argument("name", metavar="NAME", required=False)
 @options(
-    click.option("--out", metavar="DIR", help="Folder of the checkpoint."),
-    click.option("--config", metavar="FILE", help="Config as TOML; --show prints one to begin with."),
+    click.option("--out", metavar="DIR", type=_CHECKPOINT, help="Folder of the checkpoint."),
+    click.option("--config", metavar="FILE", type=Reads(), help="Config as TOML; --show prints one to begin with."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the config."),
-    click.option("--features", multiple=True, metavar="FILE",
+    click.option("--features", multiple=True, metavar="FILE", type=Reads(feature_files),
                  help="Features of the pictures, made by `capeval features` or brought as .npy, .npz, .h5; "
                  "repeat it for several."),
-    click.option("--data", metavar="ROOT", help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared."),
-    click.option("--input", "extra", multiple=True, metavar="KEY=FILE", help="Another file that the model asks for."),
+    click.option("--data", metavar="ROOT", type=Reads(no_files),  # no data set has files named as a checkpoint's are
+                 help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared."),
+    click.option("--input", "extra", multiple=True, metavar="KEY=FILE",
+                 type=Reads(lambda text, _: (text.partition("=")[2],)), help="Another file that the model asks for."),
     click.option("--resume", is_flag=True, help="Go on with a training that was interrupted, or add epochs to one."),
     click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
                  help="Another number gives slightly different weights."),

@@ -72,9 +72,17 @@ def read_candidates(path: PathLike) -> Candidates:
 
 
 @_collector_paused()
-def read_references(path: PathLike) -> References:
-    """References from a file: COCO annotations, id -> captions, or rows as JSON, JSONL, CSV, TSV or Parquet."""
-    return _references(_read(path, _REFERENCES))
+def read_references(path: PathLike, *more: PathLike) -> References:
+    """References from a file: COCO annotations, id -> captions, or rows as JSON, JSONL, CSV, TSV or Parquet.
+
+    Those of more files are added in their order, image by image. A caption that two files have is there twice, as it
+    would be in one file.
+    """
+    found = _references(_read(path, _REFERENCES))
+    for other in more:
+        for image, captions in _references(_read(other, _REFERENCES)).items():
+            found[image] = found.get(image, ()) + captions
+    return found
 
 
 def candidates_from(obj: object, source: str = "candidates") -> Candidates:

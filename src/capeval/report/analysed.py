@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capeval.report.blocks import Block, Cell, Example, Examples, Figure, Section, Table, Text, name_cell, number
-from capeval.report.charts import Histograms, Panel, Violins
+from capeval.report.charts import Histograms, Panel, Violins, told_of_open_ends
 from capeval.report.plain import to_shape
 
 Row = Mapping[str, Any]
@@ -27,7 +27,13 @@ def _distributions(analysis: Row, order: Sequence[str], slug: str) -> list[Block
     if not names:
         return []
     panels = [
-        Panel(name, each["low"], each["high"], [to_shape(str(grade["grade"]), grade) for grade in each["grades"]])
+        Panel(
+            name,
+            each["low"],
+            each["high"],
+            [to_shape(str(grade["grade"]), grade) for grade in each["grades"]],
+            each.get("open", False),  # results of older versions do not say
+        )
         for name in names
         for each in (found[name],)
     ]
@@ -42,7 +48,7 @@ def _distributions(analysis: Row, order: Sequence[str], slug: str) -> list[Block
     told = (
         "Scores of captions by the grade that people gave (left to right). The width is the share of judgements; the "
         "thick line the middle half, the thin one 90 %, the point the median. A good metric climbs without overlap."
-    )
+    ) + told_of_open_ends(panels)
     table = Table(
         "Median score in each grade, middle half in brackets", ["metric", *(f"grade {g}" for g in grades)], rows
     )

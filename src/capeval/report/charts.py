@@ -61,6 +61,14 @@ class Panel:
     low: float
     high: float
     shapes: Sequence[Shape]
+    open: bool = False
+    """Whether the last bin holds what lies above `high` as well."""
+
+    @property
+    def last(self) -> float:
+        """Where the last bin begins."""
+        bins = max(len(shape.shares) for shape in self.shapes)
+        return self.high - (self.high - self.low) / bins
 
 
 @dataclass(frozen=True)
@@ -151,8 +159,18 @@ def _describe_panels(chart: Violins | Histograms) -> str:
         medians = ", ".join(
             (f"{shape.label} " if shape.label else "") + _short(shape.quantiles[2]) for shape in panel.shapes
         )
-        parts.append(f"{panel.title}: {medians}")
+        parts.append(f"{panel.title}: {medians}" + (f" (the last bin: {open_end(panel)})" if panel.open else ""))
     return f"Distributions; {chart.axis}. Medians: {'; '.join(parts)}."
+
+
+def told_of_open_ends(panels: Sequence[Panel]) -> str:
+    """What the text beside a figure adds where there are such bins."""
+    return " A last bin marked ≥ holds all that lie above it as well." if any(panel.open for panel in panels) else ""
+
+
+def open_end(panel: Panel) -> str:
+    """What the axis says at a last bin that holds all that lies above, too."""
+    return f"≥ {_short(panel.last)}"
 
 
 def _short(value: float) -> str:

@@ -22,7 +22,7 @@ from capeval.report.blocks import (
     name_cell,
     number,
 )
-from capeval.report.charts import Forest, Heat, Histograms, Interval, Panel, Shape, Violins
+from capeval.report.charts import Forest, Heat, Histograms, Interval, Panel, Shape, Violins, told_of_open_ends
 from capeval.report.inputs import CaptionScores
 from capeval.types import Array
 
@@ -125,16 +125,17 @@ def _distributions(rows: CaptionScores, scores: Mapping[str, Array]) -> Section:
         bins = min(24, max(6, round(2 * float(known.sum()) ** (1 / 3))))  # Rice's rule
         groups = [(system, values[known & (systems == system)]) for system in names] if split else [("", values[known])]
         shapes = [to_shape(system, shape(mine, low, high, bins)) for system, mine in groups if len(mine)]
-        panels.append(Panel(name, low, high, shapes))
+        panels.append(Panel(name, low, high, shapes, bool(values[known].max() > high)))
+    more = told_of_open_ends(panels)
     if split:
         told = "The width is the share of captions; the thick line the middle half, the point the median."
         figure = Figure(
-            "distributions", "Scores of the captions of each system", told, Violins(panels, "score by system")
+            "distributions", "Scores of the captions of each system", told + more, Violins(panels, "score by system")
         )
     else:
         told = "The share of captions with each score. The broken line is the median."
         figure = Figure(
-            "distributions", "Scores of the captions", told, Histograms(panels, "share of captions by score")
+            "distributions", "Scores of the captions", told + more, Histograms(panels, "share of captions by score")
         )
     return Section("Distributions", [figure])
 

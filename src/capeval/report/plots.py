@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from capeval.errors import MissingExtra
-from capeval.report.charts import Chart, Curves, Forest, Heat, Histograms, Panel, Shape, Violins
+from capeval.report.charts import Chart, Curves, Forest, Heat, Histograms, Panel, Shape, Violins, open_end
 from capeval.report.theme import LIGHT, SERIES, WARM
 
 # Widths and heights are in CSS pixels, the units of the SVG; matplotlib has 72 of them in an inch.
@@ -253,6 +253,7 @@ def _violins(figure: Any, chart: Violins, theme: Theme) -> None:
         if sum(map(len, labels)) > 30:
             axes.tick_params(axis="x", labelrotation=30)
         axes.set_xlim(-0.6, len(labels) - 0.4)
+        _mark_open_end(axes.yaxis, panel)
 
 
 def _violin(axes: Any, place: int, shape: Shape, panel: Panel, theme: Theme) -> None:
@@ -275,6 +276,17 @@ def _bin_centers(panel: Panel, bins: int) -> list[float]:
     return [panel.low + (number + 0.5) * step for number in range(bins)]
 
 
+def _mark_open_end(axis: Any, panel: Panel) -> None:
+    """Says at the last bin that it holds all that lies above it too; ticks so near that they would touch it go."""
+    if not panel.open:
+        return
+    place, room = (panel.last + panel.high) / 2, (panel.high - panel.low) / 5
+    ends = axis.get_view_interval()
+    axis.get_major_locator().set_params(nbins=5)
+    ticks = [tick for tick in axis.get_major_locator()() if ends[0] <= tick < place - room]
+    axis.set_ticks([*ticks, place], [*axis.get_major_formatter().format_ticks(ticks), open_end(panel)])
+
+
 def _histograms(figure: Any, chart: Histograms, theme: Theme) -> None:
     for axes, panel in _panels(figure, chart.panels, 175):
         (shape,) = panel.shapes
@@ -289,6 +301,7 @@ def _histograms(figure: Any, chart: Histograms, theme: Theme) -> None:
             axes.axvline(shape.quantiles[2], color=theme["s2"], linewidth=1.6, linestyle=(0, (4, 2)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
         axes.yaxis.get_major_locator().set_params(nbins=4)
+        _mark_open_end(axes.xaxis, panel)
 
 
 def _cut(label: str, longest: int = 28) -> str:

@@ -19,14 +19,12 @@ All numbers are little-endian.
 from __future__ import annotations
 
 import codecs
-import gzip
 import hashlib
 import io
 import json
 import logging
 import mmap
 import os
-import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,14 +32,14 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import DataError, UnknownName
 from capeval.io.cache import built_once, cache_dir
-from capeval.io.files import PathLike
+from capeval.io.files import PathLike, unpacking
 from capeval.types import Ints
 
 Floats = npt.NDArray[np.float32]
@@ -285,14 +283,12 @@ def _is_good(table: Path) -> bool:
 @contextmanager
 def _opened(source: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file, unpacked when they are gzip, whatever the file is called."""
-    try:
-        with open(source, "rb") as file:
-            is_packed = file.peek(2)[:2] == b"\x1f\x8b"
-            yield io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=file)), _BUFFER) if is_packed else file
-    except EOFError:
-        raise DataError("the gzip data is truncated", file=source) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"the gzip data is broken: {error}", file=source) from None
+    with open(source, "rb") as file:
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            with unpacking(file, source) as stream:
+                yield stream
+        else:
+            yield file
 
 
 Numbers = list[float] | Floats
