@@ -7,12 +7,26 @@ DEMO := src/capeval/data/demo
 INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
 STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(INPUTS)) | cksum | tr ' ' '-')
 
-.PHONY: help setup demo test test-train lint check bench clean
+# What runs compiled code; what reads files that anybody may have made.
+ENGINE_TESTS := tests/engine tests/bench/test_ranking.py tests/fastparse tests/metrics/test_meteor.py \
+  tests/parse/test_chart.py tests/spice/test_engines.py tests/text/test_tokenize.py
+READER_TESTS := tests/io
+SANITIZED := build/sanitized
+# Python with the sanitized build, whose environment borrows all other packages from .venv. The sanitizers' own libraries
+# must come first; CPython leaks by intent, and its allocator would hide small overruns.
+RUN_SANITIZED = CAPEVAL_ENGINE=compiled PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+  PYTHONPATH="$(CURDIR)/$(SANITIZED)/package:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" $(SANITIZED)/bin/python
+
+.PHONY: help setup torch demo test test-nosimd test-sanitize test-train lint check bench clean
 help:
 	@echo "make demo    score the embedded captions of two systems and compare them"
 	@echo "make test    run the tests"
-	@echo "make test-train   run the tests of training (installs torch)"
-	@echo "make check   run format, lint and type checks and the tests: what CI runs"
+	@echo "make test-nosimd    run the engine's tests without vector instructions that not every machine has"
+	@echo "make test-sanitize  run the engine's tests and the readers' fuzz tests with address and undefined-behaviour sanitizers (g++)"
+	@echo "make test-train     run the tests of training (installs torch)"
+	@echo "make lint    run format, lint and type checks (installs torch, for its types)"
+	@echo "make check   run lint and test; .ci/run has all that CI runs"
 	@echo "make bench   measure speed against other tools (installs torch; needs Java for pycocoevalcap)"
 
 $(STAMP):
@@ -47,12 +61,29 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -n auto -q
 
+# A machine with AVX2 never runs the code of those without, unless it is told to.
+test-nosimd: setup
+	CAPEVAL_ENGINE=compiled CAPEVAL_SIMD=off $(BIN)/python -m pytest -n auto -q $(ENGINE_TESTS)
+
+# A finding ends the process that runs the test, and so fails it; --capture=sys lets its report through to the terminal.
+test-sanitize: setup
+	rm -rf $(SANITIZED)
+	$(BIN)/python -m venv --without-pip $(SANITIZED)
+	CXX="$(CXX)" $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --target $(SANITIZED)/package \
+	  -C cmake.define.CAPEVAL_SANITIZE=ON -C cmake.build-type=RelWithDebInfo .
+	@grep -q __asan_init $(SANITIZED)/package/capeval/engine/_compiled* || (echo "the build has no sanitizers"; false)
+	$(RUN_SANITIZED) -m pytest -n auto -q --capture=sys $(ENGINE_TESTS)
+	$(RUN_SANITIZED) -m pytest -n auto -q --capture=sys -m hypothesis $(READER_TESTS)
+
 # torch is large, so what needs it is tested apart. Its version is fixed, so that a repeated run tests the same thing.
-test-train: setup
+torch: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check "torch==2.13.0" "safetensors>=0.4" "onnx>=1.15"
+
+test-train: torch
 	$(BIN)/python -m pytest -n auto -q tests/train
 
-lint: setup
+# With torch: without its types mypy would know nothing of the code that trains, and judge otherwise.
+lint: torch
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -28,14 +28,16 @@ settings.register_profile("capeval", deadline=None, suppress_health_check=[Healt
 settings.load_profile("capeval")
 
 
+# Tests of the compiled engine skip where it was not built; who asks for it does not want that, and gets an error here.
+if os.environ.get("CAPEVAL_ENGINE") == "compiled":
+    engine.load()
+
+
 def use_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    asked_for = os.environ.get("CAPEVAL_ENGINE")
     monkeypatch.setenv("CAPEVAL_ENGINE", name)
     try:
         engine.load()
     except CapevalError as problem:
-        if asked_for == "compiled":
-            raise  # who asks for the compiled engine does not want its tests skipped
         pytest.skip(str(problem))
     return name
 

@@ -129,7 +129,7 @@ def test_intervals_hold_the_score_and_shrink_with_the_level(result: Result) -> N
 
 def test_signatures_name_all_that_decides_a_score(result: Result) -> None:
     assert re.fullmatch(
-        r"cider_d\(n=2, df=corpus, stem=false, sigma=6\)\|tok:ptb\|refs:3\|data:[0-9a-f]{8}\|rev:1\|capeval:.+",
+        r"cider_d\(n=2, df=corpus, stem=false, sigma=6\)\|tok:ptb\|refs:3\|data:[0-9a-f]{8}\|rev:2\|capeval:.+",
         result.signatures["cider_d(n=2)"],
     )
 

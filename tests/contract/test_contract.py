@@ -51,6 +51,9 @@ class Drawn:
     def __contains__(self, image: object) -> bool:
         return True
 
+    def contents(self, images: Sequence[str]) -> list[str]:
+        return list(images)
+
     def vectors(self, images: Sequence[str]) -> Floats:
         return self.regions(images).mean(axis=1)
 
@@ -271,10 +274,10 @@ def test_threads_do_not_matter(metric: Metric, small: Dataset) -> None:
         np.testing.assert_array_equal(scored(small, metric, threads).scored[0].stats, alone.scored[0].stats)
 
 
-def test_engines_agree(metric: Metric, small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    default = stats_of(small, metric)
+def test_engines_agree(metric: Metric, small: Dataset, compiled_engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = stats_of(small, metric)
     monkeypatch.setenv("CAPEVAL_ENGINE", "python")
-    np.testing.assert_allclose(stats_of(small, metric), default, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stats_of(small, metric), compiled, rtol=0, atol=1e-12)
 
 
 def test_inputs_stay_untouched(metric: Metric, small: Dataset) -> None:

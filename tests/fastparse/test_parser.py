@@ -59,7 +59,7 @@ def test_company_and_threads_do_not_matter() -> None:
     assert list(FastParser(read_weights()).tuples(CAPTIONS[::-1] * 3))[::-1] == expected * 3
 
 
-def test_the_python_engine_parses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_engine_parses_alike(compiled_engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list(fast_parser().parses(CAPTIONS))
     monkeypatch.setenv("CAPEVAL_ENGINE", "python")
     assert list(fast_parser().parses(CAPTIONS)) == expected

@@ -117,7 +117,7 @@ def test_wrong_input(name: str, change: dict[str, list[Any]], message: str) -> N
         call(**good | change)
 
 
-def test_words_that_the_compiled_rules_cannot_take() -> None:
+def test_words_that_the_compiled_rules_cannot_take(compiled_engine: str) -> None:
     """They go through the Python ones, and their neighbours with them."""
     captions = [
         "a red dog runs",
@@ -132,7 +132,7 @@ def test_words_that_the_compiled_rules_cannot_take() -> None:
     assert [next(iter(parser.tuples([caption]))) for caption in captions] == expected
 
 
-def test_long_captions_in_pieces() -> None:
+def test_long_captions_in_pieces(compiled_engine: str) -> None:
     captions = ["a dog runs " * 60 + "home", "two men", "", "a red hat and " * 100]
     parser = fast_parser()
     parses = list(parser.parses(captions))

@@ -1,6 +1,8 @@
 """Two engines with the same functions: plain NumPy/Python (`reference`) and C++ (`_compiled`).
 
 `CAPEVAL_ENGINE=python|compiled` chooses; without it the compiled one is taken where it was built.
+`CAPEVAL_SIMD=auto|off`: off keeps the compiled one from vector instructions that not every machine has, to test what
+it does without. It is read once in a process.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ from typing import Any
 from capeval.errors import CapevalError
 
 NAMES = ("python", "compiled")
+SIMD = ("auto", "off")
 
 
 def load(name: str | None = None) -> Any:
     """The engine module: by name, else by the environment, else the fastest there is."""
     wanted = name or os.environ.get("CAPEVAL_ENGINE") or ""
-    if wanted not in ("", *NAMES):
-        raise CapevalError(f"CAPEVAL_ENGINE is {wanted!r}; it must be one of: {', '.join(NAMES)}")
+    _check("CAPEVAL_ENGINE", wanted, NAMES)
+    _check("CAPEVAL_SIMD", os.environ.get("CAPEVAL_SIMD") or "", SIMD)
     if wanted != "python":
         compiled = _compiled_engine()
         if compiled is not None:
@@ -37,6 +40,11 @@ def load(name: str | None = None) -> Any:
 def active() -> str:
     """Name of the engine that `load()` gives."""
     return "python" if load().__name__.endswith(".reference") else "compiled"
+
+
+def _check(variable: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in ("", *allowed):
+        raise CapevalError(f"{variable} is {value!r}; it must be one of: {', '.join(allowed)}")
 
 
 def _compiled_engine() -> ModuleType | None:

@@ -7,6 +7,7 @@ Longs = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float32]
 
+def simd() -> str: ...
 def scan(
     texts: list[str],
     unit_class: npt.NDArray[np.uint8],

@@ -45,6 +45,11 @@ Longs = npt.NDArray[np.int64]
 PADDING = -1
 
 
+def simd() -> str:
+    """Which vector instructions the loops are compiled for: `avx2` in the C++ twin, where the machine has them."""
+    return "none"
+
+
 def ngrams(tokens: Ints, offsets: Longs, n: int, threads: int) -> tuple[Ints, Ints, Longs, Ints]:
     """The distinct n-grams of every caption: `(ids, counts, gram_offsets, grams)`.
 

@@ -48,8 +48,8 @@ class Start(nn.Module):
         self.model = model
 
     def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        lstm = self.model.lstm
-        gates = nn.functional.linear(self.model.shown(pictures), lstm.weight_ih_l0, lstm.bias_ih_l0 + lstm.bias_hh_l0)
+        weight, _, bias, hidden_bias = self.model.lstm.all_weights[0]
+        gates = nn.functional.linear(self.model.shown(pictures), weight, bias + hidden_bias)
         return _cell(gates, torch.zeros(()))
 
 
@@ -64,9 +64,9 @@ class Step(nn.Module):
         self.impossible = impossible
 
     def forward(self, ids: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        lstm = self.model.lstm
-        gates = nn.functional.linear(self.model.words(ids), lstm.weight_ih_l0, lstm.bias_ih_l0)
-        gates = gates + nn.functional.linear(hidden, lstm.weight_hh_l0, lstm.bias_hh_l0)
+        weight, hidden_weight, bias, hidden_bias = self.model.lstm.all_weights[0]
+        gates = nn.functional.linear(self.model.words(ids), weight, bias)
+        gates = gates + nn.functional.linear(hidden, hidden_weight, hidden_bias)
         hidden, cell = _cell(gates, cell)
         scores = self.model.next(hidden) + self.impossible.to(hidden.device)
         return torch.log_softmax(scores, -1), hidden, cell

@@ -57,16 +57,16 @@ class Lece(nn.Module):
         """The LSTM's output [n, hidden] at the last token, `<eos>`, of captions [n, tokens]."""
         # Captions of like lengths together: steps after <eos> change nothing and need not be made.
         order = torch.argsort(lengths, stable=True)
-        parts = []
+        parts: list[Tensor] = []
         for rows in order.chunk(max(1, len(order) // _TOGETHER)):
             ends = lengths[rows] - 1
-            outputs, _ = self.lstm(self.words(tokens[rows, : int(ends[-1]) + 1]))
+            outputs: Tensor = self.lstm(self.words(tokens[rows, : int(ends[-1]) + 1]))[0]
             parts.append(outputs[torch.arange(len(rows), device=rows.device), ends])
         return torch.cat(parts)[torch.argsort(order)]
 
     def context(self, images: Tensor | None, references: Tensor | None) -> Tensor:
         """The context [n, width] of picture vectors and encoded references, as far as the model has them."""
-        parts = []
+        parts: list[Tensor] = []
         if self.image is not None:
             if images is None:
                 raise ValueError("this model needs picture vectors")
@@ -131,7 +131,7 @@ class CompactBilinear(nn.Module):
         """The pooled vector [n, sketch]."""
         one = count_sketch(context, self.buckets_context, self.signs_context, self.sketch)
         other = count_sketch(candidate, self.buckets_candidate, self.signs_candidate, self.sketch)
-        return torch.fft.irfft(torch.fft.rfft(one) * torch.fft.rfft(other), n=self.sketch)
+        return cast(Tensor, torch.fft.irfft(torch.fft.rfft(one) * torch.fft.rfft(other), n=self.sketch))
 
     def forward(self, context: Tensor, candidate: Tensor) -> Tensor:
         return cast(Tensor, self.out(self.pooled(context, candidate)))

@@ -134,7 +134,7 @@ class Examples:
         has = self._has[images]
         rank = (random.random(len(images)) * has.sum(axis=1)).astype(np.int64)
         chosen = np.argmax(np.cumsum(has, axis=1) > rank[:, None], axis=1)
-        kinds = np.array([MACHINE, MC, ""], dtype="<U8")[chosen]
+        kinds: npt.NDArray[np.str_] = np.array([MACHINE, MC, ""], dtype="<U8")[chosen]
         is_open = kinds == ""
         if is_open.any():
             kinds[is_open] = np.array(self.pathological)[random.integers(len(self.pathological), size=is_open.sum())]

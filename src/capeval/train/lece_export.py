@@ -19,7 +19,7 @@ class _Encoder(nn.Module):
         self.words, self.lstm = model.words, model.lstm
 
     def forward(self, tokens: Tensor) -> Tensor:
-        outputs, _ = self.lstm(self.words(tokens))
+        outputs: Tensor = self.lstm(self.words(tokens))[0]
         return outputs[:, -1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +15,20 @@ from capeval.train.data import Pool, captions, machine_captions
 from capeval.train.lece import MACHINE, MC, Texts
 from capeval.train.lece_config import Config
 from capeval.train.task import Inputs
+from capeval.types import Floats
+
+
+class PictureVectors(Protocol):
+    """Features to train on: those of a file, of several, or of pictures."""
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def encoder(self) -> str: ...
+
+    def vectors(self, images: Sequence[str]) -> Floats:
+        """[n, dim]"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +42,8 @@ class Material:
     samples: Texts = field(default_factory=dict)
     sources: Sequence[Sequence[str]] = ()
     """The training pictures by source, each source as often as an epoch shows it; nothing: all are one source."""
-    vectors: Any = None
-    """Something with `vectors(images)`, `dim` and `encoder`; None without pictures."""
+    vectors: PictureVectors | None = None
+    """None without pictures."""
 
 
 def gather(config: Config, inputs: Inputs) -> Material:

@@ -8,10 +8,9 @@ repeated with several seeds, each with its own folds and first weights.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +24,9 @@ from capeval.runtime.checkpoint import read_config_file
 from capeval.train.checkpoint import BEST, LAST
 from capeval.train.config import config_to_dict
 from capeval.train.lece_config import Config
-from capeval.train.lece_material import Material
+from capeval.train.lece_material import Material, PictureVectors
 from capeval.train.loop import train
-from capeval.train.task import Arrays, Inputs
+from capeval.train.task import Arrays, Batch, Inputs
 from capeval.train.tasks.lece import LeceTask
 
 Scores = dict[str, npt.NDArray[np.float64]]
@@ -47,7 +46,7 @@ class ScoringTask(LeceTask):
         super().__init__(config, Inputs(), material)
         self._score, self._epoch = score, 0
 
-    def batches(self, epoch: int, random: np.random.Generator) -> Any:
+    def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
         self._epoch = epoch
         return super().batches(epoch, random)
 
@@ -79,9 +78,8 @@ class ScoringTask(LeceTask):
         found = []
         for start in range(0, len(captions), _BLOCK):
             block = slice(start, start + _BLOCK)
-            vectors = None
-            if self.needs_pictures:
-                vectors = torch.from_numpy(self.material.vectors.vectors(list(images[block])))
+            pool = self.pictures
+            vectors = None if pool is None else torch.from_numpy(pool.vectors(list(images[block])))
             context = model.context(vectors, None if references is None else references[block])
             found.append(torch.softmax(model.judge(context, captions[block]).double(), dim=1)[:, 1].numpy())
         return np.concatenate([np.empty(0), *found])
@@ -157,7 +155,7 @@ def score_system(
     system: str,
     candidates: Mapping[str, str],
     humans: Mapping[str, Sequence[str]],
-    vectors: Any,
+    vectors: PictureVectors | None,
     config: Config,
     seeds: Sequence[int],
     work: Path,
@@ -212,6 +210,6 @@ def _digest(task: ScoringTask, candidates: Mapping[str, str], humans: Mapping[st
     state = hashlib.sha256(repr(sorted(config_to_dict(replace(task.config, seed=0)).items())).encode())
     for image, text in sorted(candidates.items()):
         state.update(repr((image, text, tuple(humans[image]))).encode())
-    if task.needs_pictures:
-        state.update(task.material.vectors.vectors(sorted(candidates)).tobytes())
+    if task.pictures is not None:
+        state.update(task.pictures.vectors(sorted(candidates)).tobytes())
     return state.hexdigest()[:16]

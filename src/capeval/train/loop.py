@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ from capeval.train.checkpoint import (
     write_json,
 )
 from capeval.train.config import config_to_dict
-from capeval.train.task import Batch, Task
+from capeval.train.task import Batch, Model, Task
 
 Note = Callable[[str], None]
 
@@ -50,7 +50,7 @@ _MAY_CHANGE = {"epochs", "patience"}
 
 
 def train(
-    task: Task,
+    task: Task[Model],
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
@@ -81,7 +81,7 @@ def train(
     return place
 
 
-def finish(task: Task, model: nn.Module, progress: Progress, folder: Path) -> None:
+def finish(task: Task[Model], model: Model, progress: Progress, folder: Path) -> None:
     """Exports the best weights and completes the checkpoint."""
     load_weights(model, folder / BEST)
     model.eval()
@@ -108,8 +108,8 @@ def _mean(model: nn.Module, share: float) -> AveragedModel | None:
 
 
 def _epoch(
-    task: Task,
-    model: nn.Module,
+    task: Task[Model],
+    model: Model,
     mean: AveragedModel | None,
     optimizer: torch.optim.Optimizer,
     progress: Progress,
@@ -124,7 +124,7 @@ def _epoch(
     for group in optimizer.param_groups:
         group["lr"] = rate
     loss = _steps(task, model, mean, optimizer, epoch, random, device)
-    kept: nn.Module = model if mean is None else mean.module
+    kept = model if mean is None else cast(Model, mean.module)  # a copy of the model
     kept.eval()
     with torch.no_grad():
         validation = {name: float(value) for name, value in task.validate(kept).items()}
@@ -146,8 +146,8 @@ def _epoch(
 
 
 def _steps(
-    task: Task,
-    model: nn.Module,
+    task: Task[Model],
+    model: Model,
     mean: AveragedModel | None,
     optimizer: torch.optim.Optimizer,
     epoch: int,
@@ -173,22 +173,22 @@ def _steps(
             show(count)
     if not count:
         raise DataError(f"{task.name}: there is nothing to train on")
-    mean = float(total) / count
-    if not math.isfinite(mean):
+    mean_loss = float(total) / count
+    if not math.isfinite(mean_loss):
         raise CapevalError(f"epoch {epoch}: the loss is not finite. A smaller learning_rate may help")
-    return mean
+    return mean_loss
 
 
 def _moved(batch: Batch, device: torch.device) -> Batch:
     return {name: value.to(device, non_blocking=True) for name, value in batch.items()}
 
 
-def _is_over(task: Task, progress: Progress) -> bool:
+def _is_over(task: Task[Model], progress: Progress) -> bool:
     waited = progress.epoch - progress.best_epoch
     return progress.epoch >= task.config.epochs or 0 < task.config.patience <= waited
 
 
-def _prepare(task: Task, folder: Path, resume: bool) -> bool:
+def _prepare(task: Task[Model], folder: Path, resume: bool) -> bool:
     """Makes the folder, or makes sure that what is in it is this training; whether there is something to go on from."""
     if (folder / CONFIG).is_file():
         if not resume:
@@ -229,7 +229,7 @@ def _check_same(found: dict[str, Any], own: dict[str, Any], usual: dict[str, Any
             raise CheckpointError(f"{folder}: the training here has other {what}: {'; '.join(changed)}")
 
 
-def _config_content(task: Task) -> dict[str, Any]:
+def _config_content(task: Task[Model]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "model": task.name,
@@ -239,7 +239,7 @@ def _config_content(task: Task) -> dict[str, Any]:
     }
 
 
-def _seed(task: Task, epoch: int) -> int:
+def _seed(task: Task[Model], epoch: int) -> int:
     return int(np.random.SeedSequence([task.config.seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
 
 

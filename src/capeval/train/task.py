@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from capeval.train.config import TrainConfig
 
 Batch = dict[str, Tensor]
 Arrays = dict[str, npt.NDArray[Any]]
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Inputs:
     """Other files by name, as the model wants them."""
 
 
-class Task(ABC):
+class Task(ABC, Generic[Model]):
     """A model's training. The constructor of each takes its config and `Inputs`, and draws nothing at random."""
 
     name: ClassVar[str]
@@ -43,7 +44,7 @@ class Task(ABC):
     config: TrainConfig
 
     @abstractmethod
-    def build(self) -> nn.Module:
+    def build(self) -> Model:
         """The model with its first weights; torch is seeded."""
 
     @abstractmethod
@@ -51,15 +52,15 @@ class Task(ABC):
         """The batches of an epoch, counted from 1. All randomness is that of `random` and of torch."""
 
     @abstractmethod
-    def loss(self, model: Any, batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """What is minimised, a single number."""
 
     @abstractmethod
-    def validate(self, model: Any) -> dict[str, float]:
+    def validate(self, model: Model) -> dict[str, float]:
         """How good the model is on data it was not trained on."""
 
     @abstractmethod
-    def export(self, model: Any, folder: Path) -> tuple[str, ...]:
+    def export(self, model: Model, folder: Path) -> tuple[str, ...]:
         """Writes the ONNX files of the model with its best weights; their names."""
 
     @abstractmethod

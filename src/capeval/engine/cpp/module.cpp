@@ -1,8 +1,10 @@
 // The module that Python imports.
+#include "avx2.hpp"
 #include "bindings.hpp"
 
 NB_MODULE(_compiled, module) {
     module.doc() = "The compiled engine: the functions of capeval.engine.reference in C++.";
+    module.def("simd", [] { return capeval::has_avx2() ? "avx2" : "none"; });
     capeval::bind_chart(module);
     capeval::bind_meteor(module);
     capeval::bind_network(module);

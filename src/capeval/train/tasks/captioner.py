@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from msgspec import Meta
 from torch import Tensor, nn
@@ -16,11 +17,12 @@ from capeval.errors import DataError
 from capeval.models.captioner import Captioner, Start, Step
 from capeval.runtime.captioner import START, STEP, VOCABULARY, Exported, State, beam_search, probe_outputs
 from capeval.runtime.session import open_session
-from capeval.text.vocabulary import EOS, UNK, Vocabulary
+from capeval.text.vocabulary import EOS, UNK, Ids, Vocabulary
 from capeval.train.config import Count, Share, TrainConfig
 from capeval.train.data import Pool, digest_of, gathered, with_pictures
 from capeval.train.export import to_onnx
 from capeval.train.task import Arrays, Batch, Inputs, Task
+from capeval.types import Floats
 
 _POOL = 50  # batches that are sorted by length together
 
@@ -65,7 +67,7 @@ class Config(TrainConfig):
     """How the exported model stores its weights."""
 
 
-class CaptionerTask(Task):
+class CaptionerTask(Task[Captioner]):
     """See `Task`."""
 
     name: ClassVar[str] = "captioner"
@@ -99,7 +101,7 @@ class CaptionerTask(Task):
         self.held_out = self._coded([several[0] for several in self.references.values()])[0]
         self.dim = pool.dim
 
-    def _coded(self, texts: list[str]) -> tuple[Any, Any]:
+    def _coded(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Ids]:
         ids, lengths = self.vocabulary.encode_texts(texts, self.config.length, bos=True)
         return ids.astype(np.int32), lengths
 
@@ -110,7 +112,7 @@ class CaptionerTask(Task):
     def steps(self) -> int:
         return -(-len(self._drawn(np.random.default_rng(0))[0]) // self.config.batch)
 
-    def _drawn(self, random: np.random.Generator) -> tuple[Any, Any]:
+    def _drawn(self, random: np.random.Generator) -> tuple[Ids, Ids]:
         """Captions of an epoch, and the picture of each."""
         counts, wanted = np.diff(self.first), self.config.captions_per_picture
         owner = np.repeat(np.arange(len(counts)), counts)
@@ -134,11 +136,11 @@ class CaptionerTask(Task):
                 pictures = self.pictures[owners[parts[number]]].astype(np.float32)
                 yield {"pictures": torch.from_numpy(pictures), "ids": torch.from_numpy(ids).long()}
 
-    def loss(self, model: Any, batch: Batch) -> Tensor:
+    def loss(self, model: Captioner, batch: Batch) -> Tensor:
         scores, words = model(batch["pictures"], batch["ids"])
         return nn.functional.cross_entropy(scores, words)
 
-    def validate(self, model: Any) -> dict[str, float]:
+    def validate(self, model: Captioner) -> dict[str, float]:
         """Loss on one caption of each picture, and CIDEr-D of greedy captions."""
         from capeval.api import score
 
@@ -157,7 +159,7 @@ class CaptionerTask(Task):
         found = score(dict(zip(self.references, texts)), dict(self.references), ["cider_d", "bleu_4"], threads=1).scores
         return {"loss": sum(losses) / sum(counts), "cider_d": found["cider_d"], "bleu_4": found["bleu_4"]}
 
-    def export(self, model: Any, folder: Path) -> tuple[str, ...]:
+    def export(self, model: Captioner, folder: Path) -> tuple[str, ...]:
         config = self.config
         state = {name: torch.zeros(2, config.hidden) for name in ("hidden", "cell")}
         pictures = {"pictures": torch.zeros(2, self.dim)}
@@ -191,10 +193,10 @@ class _OnTorch:
         self._start, self._step = Start(model), Step(model)
         self._device = next(model.parameters()).device
 
-    def start(self, pictures: Any) -> State:
+    def start(self, pictures: Floats) -> State:
         return State(*(each.cpu().numpy() for each in self._start(torch.from_numpy(pictures).to(self._device))))
 
-    def step(self, words: Any, state: State) -> tuple[Any, State]:
+    def step(self, words: Ids, state: State) -> tuple[Floats, State]:
         given = (torch.from_numpy(each).to(self._device) for each in (words, *state))
         scores, hidden, cell = (each.cpu().numpy() for each in self._step(*given))
         return scores, State(hidden, cell)

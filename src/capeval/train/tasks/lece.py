@@ -18,13 +18,14 @@ from capeval.train.data import digest_of
 from capeval.train.lece import MACHINE, MC, RC, CaptionTable, Drawn, Examples, Longs
 from capeval.train.lece_config import Config
 from capeval.train.lece_export import export
-from capeval.train.lece_material import Material, gather
+from capeval.train.lece_material import Material, PictureVectors, gather
 from capeval.train.task import Arrays, Batch, Inputs, Task
+from capeval.types import Floats
 
 _BLOCK = 500  # captions scored at once in validation
 
 
-class LeceTask(Task):
+class LeceTask(Task[Lece]):
     name = "lece"
     monitor = "auc"
     extras = (MACHINE, MC)
@@ -46,14 +47,15 @@ class LeceTask(Task):
             group[source] = number
         self.train_on = self._examples(self.material.train, group)
         self.check_on = self._examples(self.material.validation)
-        pool = self.material.vectors if self.needs_pictures else None
-        self._train_vectors = pool.vectors(list(self.material.train)) if pool else None
-        self._check_vectors = pool.vectors(list(self.material.validation)) if pool else None
-        self.picture_width = int(pool.dim) if pool else 0
+        pool = self.pictures
+        self._train_vectors = None if pool is None else pool.vectors(list(self.material.train))
+        self._check_vectors = None if pool is None else pool.vectors(list(self.material.validation))
+        self.picture_width = 0 if pool is None else int(pool.dim)
 
     @property
-    def needs_pictures(self) -> bool:
-        return self.config.context != "reference"
+    def pictures(self) -> PictureVectors | None:
+        """None where the context is a reference alone."""
+        return None if self.config.context == "reference" else self.material.vectors
 
     def _examples(self, images: Sequence[str], group: Longs | None = None) -> Examples:
         humans, machines, samples = (
@@ -102,7 +104,7 @@ class LeceTask(Task):
             drawn = self.train_on.draw(parts[number], random, human_only=self._human_only)
             yield self._batch(drawn, self._train_vectors)
 
-    def _batch(self, drawn: Drawn, vectors: Any) -> Batch:
+    def _batch(self, drawn: Drawn, vectors: Floats | None) -> Batch:
         batch = {"tokens": torch.from_numpy(drawn.tokens), "lengths": torch.from_numpy(drawn.lengths)}
         if vectors is not None:
             batch["images"] = torch.from_numpy(vectors[drawn.images])
@@ -120,7 +122,7 @@ class LeceTask(Task):
         logits = model.judge(contexts.repeat(len(parts), 1), torch.cat(parts))
         is_human = torch.zeros(len(logits), dtype=torch.long, device=logits.device)
         is_human[: len(human)] = 1
-        losses = F.cross_entropy(logits, is_human, reduction="none").split(len(human))
+        losses: tuple[Tensor, ...] = F.cross_entropy(logits, is_human, reduction="none").split(len(human))
         negatives = [*losses[1:2], torch.cat(losses[2:])] if len(own) and shifts else [torch.cat(losses[1:])]
         # Half of the weight is human, however many negatives there are; shared ones weigh as much as the others.
         return (losses[0].mean() + torch.stack([each.mean() for each in negatives]).mean()) / 2
@@ -144,9 +146,8 @@ class LeceTask(Task):
         return {"vocabulary.txt": self.vocabulary.to_bytes()}
 
     def facts(self) -> dict[str, Any]:
-        pool = self.material.vectors if self.needs_pictures else None
         return {
-            "encoder": pool.encoder if pool else "",
+            "encoder": "" if self.pictures is None else self.pictures.encoder,
             "pictures": len(self.material.train),
             "machine_captions": sum(len(self.material.machines.get(image, ())) for image in self.material.train),
             "samples": sum(len(self.material.samples.get(image, ())) for image in self.material.train),
@@ -181,12 +182,12 @@ def encoded(model: Lece, batch: Batch) -> tuple[Tensor, Tensor]:
     return model.context(batch.get("images"), references), found[:count]
 
 
-def probabilities(model: Lece, batch: Batch) -> Any:
+def probabilities(model: Lece, batch: Batch) -> Floats:
     contexts, captions = encoded(model, batch)
     return torch.softmax(model.judge(contexts.repeat(2, 1), captions), dim=1)[:, 1].cpu().numpy()
 
 
-def figures(human: Any, other: Any) -> dict[str, float]:
+def figures(human: Floats, other: Floats) -> dict[str, float]:
     """The area under the ROC curve, the paper's performance (its equation 10), and the mean scores."""
     ranks = np.searchsorted(np.sort(other), human, "left") + np.searchsorted(np.sort(other), human, "right")
     return {

@@ -20,7 +20,7 @@ from capeval.errors import DataError
 from capeval.fastparse.parser import FastParser
 from capeval.fastparse.weights import pack, read_weights, weights_from
 from capeval.fastparse.words import BUCKETS, glove_vectors, spelling_features
-from capeval.models.parser import ParserNet
+from capeval.models.parser import ParserNet, Scores
 from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.config import Count, Share, TrainConfig
 from capeval.train.silver import SILVER, Silver, agreement, is_held_out, read_silver
@@ -71,7 +71,7 @@ class Config(TrainConfig):
     """Share of inputs and outputs of the LSTM that is left out in training."""
 
 
-class ParserTask(Task):
+class ParserTask(Task[ParserNet]):
     """See `Task`."""
 
     name: ClassVar[str] = "parser"
@@ -176,22 +176,22 @@ class ParserTask(Task):
                 "labels": labels,
             }
 
-    def loss(self, model: Any, batch: Batch) -> Tensor:
-        scores = model(batch["words"], batch["spelling"], batch["glove"])
+    def loss(self, model: ParserNet, batch: Batch) -> Tensor:
+        scores: Scores = model(batch["words"], batch["spelling"], batch["glove"])
         labels = model.labels(scores, batch["heads"])
         pairs = ((scores.tags, "tags"), (scores.heads, "heads"), (labels, "labels"))
         losses = [functional.cross_entropy(each.flatten(0, 1), batch[name].flatten()) for each, name in pairs]
         return losses[0] + losses[1] + losses[2]
 
-    def validate(self, model: Any) -> dict[str, float]:
+    def validate(self, model: ParserNet) -> dict[str, float]:
         """By the engine, in whole numbers, as it will run."""
         return agreement(FastParser(weights_from(self._packed(model))), self.held_out, self.wanted)
 
-    def _packed(self, model: nn.Module) -> bytes:
+    def _packed(self, model: ParserNet) -> bytes:
         state: dict[str, npt.NDArray[np.float32]] = {k: v.cpu().numpy() for k, v in model.state_dict().items()}
         return pack(state, self.tags, self.labels, self.vocabulary)
 
-    def export(self, model: nn.Module, folder: Path) -> tuple[str, ...]:
+    def export(self, model: ParserNet, folder: Path) -> tuple[str, ...]:
         (folder / FILE).write_bytes(self._packed(model))
         return (FILE,)
 
