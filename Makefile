@@ -8,8 +8,8 @@ INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
 STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(INPUTS)) | cksum | tr ' ' '-')
 
 # What runs compiled code; what reads files that anybody may have made.
-ENGINE_TESTS := tests/engine tests/bench/test_ranking.py tests/fastparse tests/metrics/test_meteor.py \
-  tests/parse/test_chart.py tests/spice/test_engines.py tests/text/test_tokenize.py
+ENGINE_TESTS := tests/engine tests/bench/test_ranking.py tests/scene/fast tests/metrics/test_meteor.py \
+  tests/scene/official/test_chart.py tests/scene/test_engines.py tests/text/test_tokenize.py
 READER_TESTS := tests/io
 SANITIZED := build/sanitized
 # Python with the sanitized build, whose environment borrows all other packages from .venv. The sanitizers' own libraries
@@ -86,6 +86,7 @@ test-train: torch
 lint: torch
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 check: lint test

@@ -26,6 +26,7 @@ from common import machine, markdown, write
 from PIL import Image
 
 from capeval.io.features import open_features
+from capeval.run import Run
 from capeval.runtime.encoder import Encoder
 from capeval.runtime.extract import extract, find_pictures
 
@@ -67,7 +68,7 @@ def with_torch(model: Any, pictures: dict[str, Path], threads: int) -> np.ndarra
 def with_capeval(pictures: dict[str, Path], threads: int) -> np.ndarray:
     """The whole of what `capeval features` does: opening the network, reading, encoding, writing the store."""
     with tempfile.TemporaryDirectory() as folder:
-        extract(pictures, Path(folder) / "x.features", threads=threads)
+        extract(pictures, Path(folder) / "x.features", run=Run(threads=threads))
         return open_features(Path(folder) / "x.features").vectors(list(pictures))
 
 

@@ -22,6 +22,7 @@ from common import machine, markdown, write
 
 from capeval.evaluate import evaluate
 from capeval.io.features import ArrayFeatures
+from capeval.run import Run
 from capeval.runtime.lece import Critique, open_critique
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset, Sample
@@ -40,7 +41,7 @@ def dataset(texts: list[str], width: int, encoder: str) -> Dataset:
 
 
 def with_capeval(data: Dataset, threads: int) -> None:
-    evaluate(data, [METRIC], threads=threads)
+    evaluate(data, [METRIC], Run(threads=threads))
 
 
 def torch_scorer(critique: Critique, data: Dataset) -> Callable[[int], None]:
@@ -53,7 +54,7 @@ def torch_scorer(critique: Critique, data: Dataset) -> Callable[[int], None]:
 
     def score(threads: int) -> None:
         torch.set_num_threads(threads)
-        tokens, lengths = critique.vocabulary.encode(tokenize(data.candidates, threads=threads), critique.words)
+        tokens, lengths = critique.vocabulary.encode(tokenize(data.candidates, Run(threads=threads)), critique.words)
         with torch.inference_mode():
             for start in range(0, len(tokens), BLOCK):
                 block = slice(start, start + BLOCK)

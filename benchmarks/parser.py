@@ -20,12 +20,13 @@ from collections.abc import Callable
 from coco import annotations
 from common import machine, markdown, write
 
-from capeval.fastparse import fast_parser
-from capeval.fastparse.words import BUCKETS, glove_vectors, spelling_features
-from capeval.parse import dependencies_of
-from capeval.parse.graph import enhanced_graph
-from capeval.parse.pipeline import default_parser
-from capeval.spice.tuples import tuples_of_graph
+from capeval.run import Run
+from capeval.scene import dependencies_of
+from capeval.scene.fast import fast_parser
+from capeval.scene.fast.words import BUCKETS, glove_vectors, spelling_features
+from capeval.scene.graph import enhanced_graph
+from capeval.scene.pipeline import default_parser
+from capeval.scene.tuples import tuples_of_graph
 from capeval.text.tokenize import tokenize
 
 BATCH = 256
@@ -37,7 +38,7 @@ def with_fast_parser(captions: list[str], threads: int) -> None:
 
 
 def with_exact_parser(captions: list[str], threads: int) -> None:
-    for tokens, basic in dependencies_of(captions[:EXACT], "official", threads):
+    for tokens, basic in dependencies_of(captions[:EXACT], "official", Run(threads=threads)):
         tuples_of_graph(enhanced_graph(tokens, basic))
 
 

@@ -27,9 +27,9 @@ import numpy as np
 from common import machine, markdown, write
 
 from capeval import engine
+from capeval.corpus import Corpus
 from capeval.io.files import read_bytes
 from capeval.metrics.wmd import Bags, Wmd
-from capeval.text.corpus import Corpus
 from capeval.types import Dataset, Sample
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from capeval import engine
 from capeval.errors import CapevalError
-from capeval.parse.grammar import grammar_path, import_grammar
+from capeval.run import Progress
+from capeval.scene.official.grammar import grammar_path, import_grammar
 from capeval.types import Dataset, Sample
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,3 +148,24 @@ def small() -> Dataset:
             for image, caption in zip(references, texts, strict=True)
         ]
     )
+
+
+class Notes(Progress):
+    """Keeps what the library tells, instead of showing it."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.bars: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.messages.append(message)
+
+    @contextmanager
+    def bar(self, what: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
+        self.bars.append(what)
+        yield lambda done: None
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()

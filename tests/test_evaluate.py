@@ -12,8 +12,10 @@ import pytest
 
 import capeval
 from capeval.errors import CapevalError, DataError, UnknownName
-from capeval.evaluate import Result, evaluate
+from capeval.evaluate import evaluate
 from capeval.metrics.rouge import Rouge
+from capeval.results import Result
+from capeval.run import Run
 from capeval.types import Dataset
 
 METRICS = ["bleu_4", "bleu_1", "rouge_l", "cider_d(n=2)"]
@@ -21,7 +23,7 @@ METRICS = ["bleu_4", "bleu_1", "rouge_l", "cider_d(n=2)"]
 
 @pytest.fixture
 def result(small: Dataset) -> Result:
-    return evaluate(small, METRICS, threads=1)
+    return evaluate(small, METRICS, Run(threads=1))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_signatures_name_all_that_decides_a_score(result: Result) -> None:
 def test_signatures_do_not_depend_on_order_or_candidates(small: Dataset, result: Result) -> None:
     assert evaluate(small.rows(range(11, -1, -1)), METRICS).signatures == result.signatures
     assert result.by_system()["two"].signatures == result.signatures
-    assert evaluate(small, METRICS, tokenizer="none").signatures != result.signatures
+    assert evaluate(small, METRICS, Run("none")).signatures != result.signatures
 
 
 def test_reference_counts_in_the_signature() -> None:
@@ -167,7 +169,7 @@ def test_bad_requests(small: Dataset) -> None:
     with pytest.raises(CapevalError, match="no metric"):
         evaluate(small, [])
     with pytest.raises(UnknownName, match="tokenizer"):
-        evaluate(small, ["bleu"], tokenizer="bert")
+        evaluate(small, ["bleu"], Run("bert"))
     with pytest.raises(DataError, match="no captions"):
         evaluate(small[:0], ["bleu"])
 

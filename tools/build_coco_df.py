@@ -41,7 +41,7 @@ def read_captions(jar: Path) -> dict[int, list[str]]:
 
 
 def count(captions: dict[int, list[str]]) -> DfTable:
-    return make_table([tuple(texts) for texts in captions.values()], tokenizer="ptb")
+    return make_table([tuple(texts) for texts in captions.values()])
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from capeval.train.silver import Silver, read_silver
+from capeval.train.tasks.parser.silver import Silver, read_silver
 
 LONGEST = 60
 SUBJECTS = ("person", "person", "person", "people", "a person", "a man", "the woman", "man", "a dog")

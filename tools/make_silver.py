@@ -10,10 +10,10 @@ captions that are there already are passed over, so an interrupted run goes on. 
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from capeval.parse import dependencies_of
+from capeval.run import Run
+from capeval.scene import dependencies_of
 from capeval.text.tokenize import tokenize
 
 BLOCK = 500
@@ -24,16 +24,16 @@ def main() -> None:
     parser.add_argument("captions", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
-    threads = os.cpu_count() or 1
+    run = Run()
     lines = options.captions.read_text("utf-8").split("\n")
-    captions = dict.fromkeys(" ".join(words) for words in tokenize(lines, threads=threads) if words)
+    captions = dict.fromkeys(" ".join(words) for words in tokenize(lines, run) if words)
     there = options.output.read_text("utf-8").split("\n") if options.output.is_file() else []
     known = {line.split("\t")[0] for line in there}
     missing = [caption for caption in captions if caption not in known]
     with options.output.open("a", encoding="utf-8") as stream:
         for start in range(0, len(missing), BLOCK):
             block = missing[start : start + BLOCK]
-            for caption, (tokens, basic) in zip(block, dependencies_of(block, "official", threads), strict=True):
+            for caption, (tokens, basic) in zip(block, dependencies_of(block, "official", run), strict=True):
                 above = {dependent: (str(head), label) for head, dependent, label in basic}
                 if len(above) < len(tokens) or [token.word for token in tokens] != caption.split(" "):
                     continue  # no single tree over these words

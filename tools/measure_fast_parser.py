@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from capeval.bench.runner import Settings
-from capeval.bench.runner import run as run_benchmark
+from capeval.bench import Settings
+from capeval.bench import run as run_benchmark
 from capeval.evaluate import evaluate
-from capeval.fastparse import fast_parser
-from capeval.spice.tuples import SceneTuple, tuples_of_graph
-from capeval.train.silver import SILVER, common, read_silver
+from capeval.run import Run
+from capeval.scene.fast import fast_parser
+from capeval.scene.tuples import SceneTuple, tuples_of_graph
+from capeval.train.tasks.parser.silver import SILVER, common, read_silver
 from capeval.types import Dataset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,7 +101,7 @@ def measure_scores(path: Path, threads: int) -> list[str]:
     group = [sets.setdefault(tuple(row["refs"]), len(sets)) for row in rows]
     ids = [str(row["id"]) for row in rows]
     dataset = Dataset(ids, ids, [row["test"] for row in rows], list(sets), group)
-    ours = evaluate(dataset, ["spice_fast"], tokenizer="none", threads=threads).per_caption["spice_fast"]
+    ours = evaluate(dataset, ["spice_fast"], Run("none", threads)).per_caption["spice_fast"]
     theirs = np.array([row["All"]["f"] for row in rows])
     means = float(theirs.mean()), float(ours.mean())
     pearson = float(np.corrcoef(ours, theirs)[0, 1])
@@ -132,7 +133,8 @@ def measure_memory(folder: Path, captions: int, threads: int) -> str:
     code = f"""
 import gzip, json, os
 from pathlib import Path
-from capeval.fastparse import fast_parser
+from capeval.scene.fast import fast_parser
+from capeval.run import Run
 texts = [json.loads(line)["caption"] for path in sorted(Path({str(folder)!r}).glob("parses_*.jsonl.gz"))
          for line in gzip.open(path, "rt", encoding="utf-8")]
 def resident():
@@ -179,9 +181,9 @@ def main() -> None:
     for path in sorted(folder.glob("scores_*.jsonl.gz")):
         scores.append(measure_scores(path, threads))
         print(*scores[-1], flush=True)
-    settings = Settings(resamples=10, threads=threads)
-    outcome = run_benchmark("flickr8k-expert", ["spice_fast"], data=arguments.data, settings=settings).to_dict()
-    tau = float(outcome["metrics"][0]["kendall_c"]["value"])
+    settings, run = Settings(resamples=10), Run(threads=threads)
+    found = run_benchmark("flickr8k-expert", "spice_fast", data=arguments.data, settings=settings, run=run).to_dict()
+    tau = float(found["metrics"][0]["kendall_c"]["value"])
     print("tau-c", tau, flush=True)
     captions = list(dict.fromkeys(row["caption"] for path in folder.glob("parses_coco.*") for row in rows_of(path)))
     load = os.getloadavg()[0]

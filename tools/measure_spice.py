@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from capeval.evaluate import evaluate
-from capeval.parse import graph_of, trees_of
-from capeval.parse.dependencies import basic_dependencies
-from capeval.parse.tree import read_tree
-from capeval.spice.tuples import tuples_of_graph
+from capeval.run import Run
+from capeval.scene import graph_of, trees_of
+from capeval.scene.official.dependencies import basic_dependencies
+from capeval.scene.official.tree import read_tree
+from capeval.scene.tuples import tuples_of_graph
 from capeval.types import Dataset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,7 +72,7 @@ def measure_parses(path: Path, limit: int, threads: int) -> list[object]:
     rows = list(rows_of(path))
     rows = rows[:: max(1, len(rows) // limit)] if limit else rows
     start = time.perf_counter()
-    trees = trees_of([row["caption"] for row in rows], threads)
+    trees = trees_of([row["caption"] for row in rows], Run(threads=threads))
     seconds = time.perf_counter() - start
     found = [layers_of(row["caption"], tree, row) for row, tree in zip(rows, trees, strict=True)]
     shares = [f"{100 * sum(each[layer] for each in found) / len(found):.2f}" for layer in LAYERS]
@@ -86,7 +87,7 @@ def measure_scores(path: Path, threads: int) -> list[object]:
     ids = [str(row["id"]) for row in rows]
     dataset = Dataset(ids, ids, [row["test"] for row in rows], list(sets), group)
     start = time.perf_counter()
-    ours = evaluate(dataset, ["spice"], tokenizer="none", threads=threads).per_caption["spice"]
+    ours = evaluate(dataset, ["spice"], Run("none", threads)).per_caption["spice"]
     seconds = time.perf_counter() - start
     theirs = np.array([row["All"]["f"] for row in rows])
     equal = 100 * float(np.mean(np.abs(ours - theirs) < 1e-9))

@@ -11,14 +11,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from capeval.version import __version__
 
 if TYPE_CHECKING:
-    from capeval.api import compare, score, tokenize
+    from capeval.api import compare, scene_graph, score, tokenize
     from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
-    from capeval.evaluate import Result
-    from capeval.scene_graphs import scene_graph
-    from capeval.stored import join, load, save
+    from capeval.results import Result, join, load, save
     from capeval.types import Dataset, Info, Metric, Sample
 
 # Loaded on first use, so that `import capeval` costs nothing.
@@ -30,14 +28,14 @@ _HOME = {
     "Info": "types",
     "Metric": "types",
     "MissingExtra": "errors",
-    "Result": "evaluate",
+    "Result": "results",
     "Sample": "types",
     "UnknownName": "errors",
     "compare": "api",
-    "join": "stored",
-    "load": "stored",
-    "save": "stored",
-    "scene_graph": "scene_graphs",
+    "join": "results",
+    "load": "results",
+    "save": "results",
+    "scene_graph": "api",
     "score": "api",
     "tokenize": "api",
 }

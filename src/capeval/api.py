@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capeval.errors import CapevalError, DataError
-from capeval.evaluate import Result, evaluate
+from capeval.errors import DataError
+from capeval.evaluate import evaluate
 from capeval.io import captions
 from capeval.io.files import PathLike
+from capeval.results import Result
+from capeval.run import Progress, Run
+from capeval.runtime.pictures import open_pictures
 from capeval.significance import Comparison
 from capeval.significance import compare as compare_stats
 from capeval.text import tokenize as tokenizing
 from capeval.types import Metric, Pictures
+
+if TYPE_CHECKING:
+    from capeval.scene.scene_graph import SceneGraph
 
 Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any]
 
@@ -47,26 +53,9 @@ def score(
         _refuse_unequal(candidates, references)
     known = None if references is None else _references(references)
     dataset = captions.join(_candidates(candidates), known, strict=strict).dataset
-    dataset.pictures = open_pictures(images, features, threads)
-    return evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads)
-
-
-def open_pictures(
-    images: PathLike | Mapping[str, PathLike] | None, features: PathLike | Pictures | None, threads: int | None = None
-) -> Pictures | None:
-    """What metrics see of the pictures: features that are there, or made of picture files when they are asked for."""
-    if images is not None and features is not None:
-        raise CapevalError("give pictures (images) or their features, not both")
-    if features is not None:
-        from capeval.io.features import open_features
-
-        return open_features(features) if isinstance(features, str | os.PathLike) else features
-    if images is None:
-        return None
-    from capeval.runtime.extract import find_pictures
-    from capeval.runtime.pictures import PictureFiles
-
-    return PictureFiles(find_pictures(images) if isinstance(images, str | os.PathLike) else images, threads=threads)
+    run = _run(tokenizer, threads)
+    dataset.pictures = open_pictures(images, features, run)
+    return evaluate(dataset, metrics, run)
 
 
 @dataclass(frozen=True)
@@ -101,8 +90,7 @@ def compare(
     threads: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda step: None,
-    note: Callable[[str], None] = lambda message: None,
+    progress: Progress | None = None,
 ) -> Compared:
     """Scores two systems on the same images and tells which differences are more than chance.
 
@@ -110,14 +98,15 @@ def compare(
     """
     both = _side_by_side(_candidates(a), _candidates(b))
     dataset = captions.join(both, None if references is None else _references(references)).dataset
-    dataset.pictures = open_pictures(images, features, threads)
-    result = evaluate(dataset, metrics, tokenizer=tokenizer, threads=threads, progress=progress, note=note)
+    run = _run(tokenizer, threads, progress)
+    dataset.pictures = open_pictures(images, features, run)
+    result = evaluate(dataset, metrics, run)
     half = len(both.ids) // 2
     numbers: dict[str, int] = {}
     groups = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
     comparisons = {}
     for each in result.scored:
-        progress(f"resampling {each.metric.info.name}")
+        run.progress.step(f"resampling {each.metric.info.name}")
         found = compare_stats(each.metric, each.stats[:half], each.stats[half:], groups, resamples=resamples, seed=seed)
         comparisons.update({key: found[column] for key, column in zip(each.labels, each.columns, strict=True)})
     return Compared(half, comparisons, result.signatures)
@@ -126,8 +115,27 @@ def compare(
 def tokenize(texts: str | Sequence[str], tokenizer: str = "ptb") -> list[Any]:
     """The tokens of a caption, or of each of several."""
     if isinstance(texts, str):
-        return tokenizing.tokenize([texts], tokenizer)[0]
-    return tokenizing.tokenize(texts, tokenizer)
+        return tokenizing.tokenize([texts], Run(tokenizer))[0]
+    return tokenizing.tokenize(texts, Run(tokenizer))
+
+
+def scene_graph(caption: str, tokenizer: str = "ptb", parser: str | None = None) -> SceneGraph:
+    """Objects, attributes and relations of a caption; in a notebook it shows as a picture.
+
+    `parser` is "official" or "fast"; without it the official one is taken where its grammar is, else the fast one.
+    """
+    if not isinstance(caption, str):
+        raise DataError(f"a caption is a text, not {caption!r}")
+    from capeval.scene import default_parser, tuples_of
+    from capeval.scene.scene_graph import SceneGraph
+
+    text = " ".join(tokenize(caption, tokenizer))
+    return SceneGraph(tuples_of([text], parser or default_parser())[0])
+
+
+def _run(tokenizer: str, threads: int | None, progress: Progress | None = None) -> Run:
+    usual = Run(tokenizer)
+    return replace(usual, threads=threads or usual.threads, progress=progress or usual.progress)
 
 
 def _refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> None:

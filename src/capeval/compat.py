@@ -16,6 +16,7 @@ from typing import Any
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
 from capeval.registry import parse
+from capeval.run import Run
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset
 
@@ -24,7 +25,7 @@ Captions = Mapping[Any, Sequence[str]]
 
 def compute_score(gts: Captions, res: Captions, metric: str = "cider_d") -> tuple[Any, Any]:
     """Corpus score and scores per image of any metric expression; lists of them where it gives several scores."""
-    result = evaluate(_dataset(gts, res), [metric], tokenizer="none")
+    result = evaluate(_dataset(gts, res), [metric], Run(tokenizer="none"))
     scores, per_image = list(result.scores.values()), list(result.per_caption.values())
     return (scores, [each.tolist() for each in per_image]) if len(scores) > 1 else (scores[0], per_image[0])
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from capeval.metrics.meteor import Alignment, Pair, align_tokens
+from capeval.run import Run
 from capeval.text.tokenize import tokenize
 
 __all__ = ["Alignment", "Pair", "align"]
@@ -16,5 +17,6 @@ __all__ = ["Alignment", "Pair", "align"]
 
 def align(candidate: str, reference: str, tokenizer: str = "ptb") -> Alignment:
     """Which words of the candidate METEOR matches with which of the reference, by which module, and the score."""
-    ours, theirs = tokenize([candidate, reference], tokenizer)
-    return align_tokens(ours, theirs)
+    run = Run(tokenizer=tokenizer)
+    ours, theirs = tokenize([candidate, reference], run)
+    return align_tokens(ours, theirs, run)

@@ -1,47 +1,38 @@
-"""Metric expressions: `cider_d(df=coco-val2014)` <-> a metric object.
+"""Which metrics there are: `cider_d(df=coco-val2014)` <-> a metric object.
 
 An expression is a metric's name or the name of one of its scores, with parameters in brackets where they differ from
 the defaults. It is what `-m` takes and what results are labelled with. Every module in `capeval.metrics` is looked
-through for metrics, so a new one needs no entry anywhere.
+through for metrics, so a new one needs no entry anywhere; other packages name theirs in the entry-point group
+`capeval.metrics`.
 """
 
 from __future__ import annotations
 
 import math
 import pkgutil
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, get_type_hints
 
 from capeval import metrics
 from capeval.errors import CapevalError, ExpressionError, UnknownName
-from capeval.types import Metric
+from capeval.expressions import read_expression, write_expression
+from capeval.metrics.composite import Composite
+from capeval.types import Metric, Selection, parameters_of
 
-_EXPRESSION = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<parameters>.*)\))?\s*", re.DOTALL)
-_PARAMETER = re.compile(
-    r"""\s*(?P<key>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^,"'()]*))\s*(?:,|$)"""
-)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """A metric and which of its scores are wanted."""
-
-    metric: Metric
-    names: tuple[str, ...]
+ENTRY_POINTS = "capeval.metrics"
 
 
 @cache
 def metric_classes() -> dict[str, type[Metric]]:
-    """All metrics by name."""
+    """All metrics by name: ours, then those of other packages."""
     found: dict[str, type[Metric]] = {}
-    for module in _module_names():
-        for metric in _metrics_in(module):
-            if found.setdefault(metric.info.name, metric) is not metric:
-                raise CapevalError(f"two metrics are called {metric.info.name!r}")
+    for metric in [*(each for module in _module_names() for each in _metrics_in(module)), *_from_elsewhere()]:
+        if found.setdefault(metric.info.name, metric) is not metric:
+            raise CapevalError(f"two metrics are called {metric.info.name!r}")
     return found
 
 
@@ -52,6 +43,22 @@ def _module_names() -> list[str]:
 
 def _metrics_in(module: str) -> list[type[Metric]]:
     return [value for value in vars(import_module(f"{metrics.__name__}.{module}")).values() if _is_metric(value)]
+
+
+@cache
+def _from_elsewhere() -> list[type[Metric]]:
+    found = []
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            metric = entry.load()
+        except Exception as problem:  # whatever another package does wrong when it is imported
+            raise CapevalError(f"the metric {entry.name!r} ({entry.value}) cannot be loaded: {problem}") from problem
+        if not _is_metric(metric):
+            raise CapevalError(
+                f"{entry.value} is offered as a metric, but is no subclass of capeval.Metric with `info`"
+            )
+        found.append(metric)
+    return found
 
 
 def _is_metric(value: object) -> bool:
@@ -80,18 +87,33 @@ def _scores() -> dict[str, type[Metric]]:
     return owners
 
 
-def parse(expression: str) -> Selection:
+def parse(text: str) -> Selection:
     """The metric and the scores that an expression names."""
-    match = _EXPRESSION.fullmatch(expression)
-    if not match:
-        raise ExpressionError(f"cannot read the metric expression {expression!r}; write it like cider_d(df=corpus)")
-    name = match["name"]
+    return _parse(text, ())
+
+
+def _parse(text: str, inside: tuple[str, ...]) -> Selection:
+    name, given = read_expression(text)
     metric = _owner(name)
     if metric is None:
         raise UnknownName("metric", name, {*metric_classes(), *_scores()})
-    parameters = _parameters(metric, match["parameters"] or "", expression)
+    made = metric(**_values(metric, given))
     names = (name,) if name in metric.info.names else metric.info.usual
-    return Selection(metric(**parameters), names)
+    return Selection(_complete(made, inside), names)
+
+
+def complete(metric: Metric) -> Metric:
+    """The metric, with its parts where it is made of others."""
+    return _complete(metric, ())
+
+
+def _complete(metric: Metric, inside: tuple[str, ...]) -> Metric:
+    if not isinstance(metric, Composite) or metric.parts:
+        return metric
+    name = metric.info.name
+    if name in inside:
+        raise ExpressionError(f"{' -> '.join([*inside, name])}: a metric cannot be made of itself")
+    return metric.with_parts(tuple(_parse(part, (*inside, name)) for part in metric.made_of()))
 
 
 def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Selection]:
@@ -102,7 +124,7 @@ def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Select
     for expression in expressions:
         try:
             if isinstance(expression, Metric):
-                selections.append(Selection(expression, expression.info.usual))
+                selections.append(Selection(complete(expression), expression.info.usual))
             else:
                 selections.append(parse(expression))
         except CapevalError as problem:
@@ -125,39 +147,21 @@ def merge(selections: Sequence[Selection]) -> list[Selection]:
 
 def label(metric: Metric, name: str, *, full: bool = False) -> str:
     """The expression for one score: parameters that differ from the defaults, or all of them."""
-    shown = []
-    for field in fields(metric):  # type: ignore[arg-type]
-        value = getattr(metric, field.name)
-        if value != field.default or (full and value != ""):
-            shown.append(f"{field.name}={_write(value)}")
-    return f"{name}({', '.join(shown)})" if shown else name
+    values = {field.name: getattr(metric, field.name) for field in parameters_of(metric)}
+    usual = {field.name: field.default for field in parameters_of(metric)}
+    shown = {key: value for key, value in values.items() if value != usual[key] or (full and value != "")}
+    return write_expression(name, shown)
 
 
-def _parameters(metric: type[Metric], text: str, expression: str) -> dict[str, Any]:
-    types = get_type_hints(metric)
-    known = [field.name for field in fields(metric)]  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
-    place = 0
-    while text[place:].strip():
-        match = _PARAMETER.match(text, place)
-        if not match:
-            raise ExpressionError(
-                f"cannot read the parameters of {expression!r} at {text[place:].strip()!r}; write them as name=value, "
-                'with "quotes" around a value that has commas or brackets'
-            )
-        place = match.end()
-        key = match["key"]
-        if key not in known:
-            raise UnknownName(f"parameter of {metric.info.name}", key, known)
-        if key in values:
-            raise ExpressionError(f"{expression!r} gives {key} twice")
-        quoted = next((match[kind] for kind in ("double", "single") if match[kind] is not None), None)
-        raw = match["bare"].strip() if quoted is None else quoted
-        values[key] = _read(raw, types[key], f"{metric.info.name}: {key}")
-    missing = [f.name for f in fields(metric) if f.default is MISSING and f.name not in values]  # type: ignore[arg-type]
+def _values(metric: type[Metric], given: dict[str, str]) -> dict[str, Any]:
+    types, known = get_type_hints(metric), parameters_of(metric)
+    for key in given:
+        if key not in [field.name for field in known]:
+            raise UnknownName(f"parameter of {metric.info.name}", key, [field.name for field in known])
+    missing = [field.name for field in known if field.default is MISSING and field.name not in given]
     if missing:
         raise ExpressionError(f"{metric.info.name} needs a value for {', '.join(missing)}")
-    return values
+    return {key: _read(text, types[key], f"{metric.info.name}: {key}") for key, text in given.items()}
 
 
 def _read(text: str, kind: type, where: str) -> Any:
@@ -176,15 +180,3 @@ def _read(text: str, kind: type, where: str) -> Any:
             raise ExpressionError(f"{where} is {text!r}; it must be finite")
         return value
     return text
-
-
-def _write(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    text = str(value)
-    if not re.search(r"""[,()"'\s]""", text):
-        return text
-    return f"'{text}'" if '"' in text else f'"{text}"'

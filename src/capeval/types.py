@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from dataclasses import Field, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from capeval.text.corpus import Corpus
+    from capeval.corpus import Corpus
+    from capeval.run import Run
 
 Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Shorts = npt.NDArray[np.int16]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
 
 
 class Pictures(Protocol):
@@ -203,12 +208,15 @@ class Metric:
         totals = np.array([math.fsum(column) for column in self.summands(stats).T])
         return self.from_totals(totals, len(stats))
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
         """What the score of tokenised captions comes from, for each reference or for all together.
 
         Metrics that can tell override this.
         """
         raise NotImplementedError
+
+    def can_explain(self) -> bool:
+        return type(self).explain is not Metric.explain
 
     def joinable(self) -> bool:
         """Whether statistics of parts scored separately may be stacked."""
@@ -222,6 +230,26 @@ class Metric:
         """A hint for users without pictures, such as the name of a variant that needs none."""
         return ""
 
-    def signature_extras(self) -> Mapping[str, Any]:
+    def trained_on(self) -> tuple[str, ...]:
+        """The data that a learned metric was trained on, in the words of `Benchmark.holds`."""
+        return ()
+
+    def signature_extras(self, run: Run) -> Mapping[str, Any]:
         """Facts beyond the parameters that decide the score, such as the hash of a table or a checkpoint."""
         return {}
+
+
+class Selection(NamedTuple):
+    """A metric and which of its scores are wanted."""
+
+    metric: Metric
+    names: tuple[str, ...]
+
+
+NOT_A_PARAMETER = {"parameter": False}
+"""Metadata of a dataclass field that expressions do not speak of."""
+
+
+def parameters_of(metric: Metric | type[Metric]) -> list[Field[Any]]:
+    """The fields of a metric that a user can set."""
+    return [field for field in fields(metric) if field.metadata.get("parameter", True)]  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from capeval.bench.accuracy import accuracies, against_references, draw_scores, image_draws, pairwise_p, right
+from capeval.bench import Pairs, Ratings, Systems
+from capeval.bench.accuracy import accuracies, against_references, draw_scores, pairwise_p, right
 from capeval.bench.agreement import (
     agree,
     agree_systems,
@@ -17,10 +18,9 @@ from capeval.bench.agreement import (
     williams,
     williams_p,
 )
-from capeval.bench.agreement import image_draws as rating_draws
 from capeval.bench.agreement import pairwise_p as rating_p
 from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
-from capeval.bench.types import Pairs, Ratings, Systems
+from capeval.bench.correlation import image_draws
 from capeval.types import Array, Dataset
 
 
@@ -43,7 +43,7 @@ def made() -> tuple[Ratings, dict[str, Array]]:
 
 def test_agreement_counts_every_judgement(made: tuple[Ratings, dict[str, Array]]) -> None:
     ratings, scores = made
-    found = agree(ratings, scores, rating_draws(ratings, 200, 0))
+    found = agree(ratings, scores, image_draws(ratings.dataset.images, 200, 0))
     assert [each.rows for each in found] == [360] * 3
     taus = [each.estimates["kendall_c"] for each in found]
     assert taus[0].value > taus[1].value > taus[2].value
@@ -55,14 +55,14 @@ def test_agreement_counts_every_judgement(made: tuple[Ratings, dict[str, Array]]
 def test_rows_without_a_score_are_left_out_and_counted(made: tuple[Ratings, dict[str, Array]]) -> None:
     ratings, scores = made
     scores["good"][:10] = np.nan
-    (found,) = agree(ratings, {"good": scores["good"]}, rating_draws(ratings, 10, 0))
+    (found,) = agree(ratings, {"good": scores["good"]}, image_draws(ratings.dataset.images, 10, 0))
     assert (found.rows, found.left_out) == (330, 30)
 
 
 def test_pairwise_p(made: tuple[Ratings, dict[str, Array]]) -> None:
     ratings, scores = made
     scores = {**scores, "again": scores["good"] * 2}
-    p = rating_p(agree(ratings, scores, rating_draws(ratings, 999, 0)), "kendall_b")
+    p = rating_p(agree(ratings, scores, image_draws(ratings.dataset.images, 999, 0)), "kendall_b")
     assert p[0, 1] < 0.05
     assert p[0, 2] < 0.05
     assert p[0, 3] == 1
@@ -170,7 +170,7 @@ def test_right_and_wrong(pairs: Pairs) -> None:
 
 def test_accuracy_by_category(pairs: Pairs) -> None:
     scores = {"m": np.array([[2.0, 1, 2, 1, 1, 1, 0, 1], [2.0, 1, 1, 2, 1, 1, 0, 1]])}
-    (found,) = accuracies(pairs, scores, image_draws(pairs, 50, 0))
+    (found,) = accuracies(pairs, scores, image_draws(pairs.images, 50, 0))
     assert {key: each.value for key, each in found.estimates.items()} == {"hc": 75, "mm": 75, "mean": 75}
     assert found.spread["hc"] == pytest.approx(np.std([50, 100], ddof=1))
     assert found.spread["mm"] == 0
@@ -192,7 +192,7 @@ def test_the_mean_lies_in_its_interval_where_a_category_is_small() -> None:
     )
     scores = np.tile([2.0, 1.0], count)[None]
     scores[0, :2] = 1, 2
-    (found,) = accuracies(pairs, {"m": scores}, image_draws(pairs, 200, 0))
+    (found,) = accuracies(pairs, {"m": scores}, image_draws(pairs.images, 200, 0))
     mean = found.estimates["mean"]
     assert mean.value == 50
     assert mean.low <= mean.value < mean.high == 100
@@ -228,7 +228,7 @@ def test_a_category_without_any_score(pairs: Pairs) -> None:
     lost = [place for place, name in enumerate(pairs.categories) if name == pairs.categories[0]]
     scores = np.arange(2.0 * len(pairs.ids))[None]
     scores[0, [2 * place for place in lost]] = np.nan
-    (found,) = accuracies(pairs, {"x": scores}, image_draws(pairs, 20, 0))
+    (found,) = accuracies(pairs, {"x": scores}, image_draws(pairs.images, 20, 0))
     assert found.left_out == len(lost)
     assert np.isnan(found.estimates[pairs.categories[0].lower()]).all()
     assert np.isnan(found.estimates["mean"].value)
@@ -236,7 +236,7 @@ def test_a_category_without_any_score(pairs: Pairs) -> None:
 
 def test_pairwise_p_of_accuracies(pairs: Pairs) -> None:
     perfect = np.array([[2.0, 1, 1, 2, 2, 1, 1, 2]])
-    p = pairwise_p(pairs, {"right": perfect, "wrong": -perfect, "same": perfect}, image_draws(pairs, 99, 0))
+    p = pairwise_p(pairs, {"right": perfect, "wrong": -perfect, "same": perfect}, image_draws(pairs.images, 99, 0))
     assert p[0, 1] == pytest.approx(3 * 2 / 100)
     assert p[0, 2] == 1
 

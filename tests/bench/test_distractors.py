@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from capeval.bench import Pairs, Settings, load, run
-from capeval.bench.loaders.distractors import TASKS
 from capeval.errors import DataError
-from capeval.parse.grammar import grammar_path
+from capeval.perturb.choices import TASKS
+from capeval.run import Run
+from capeval.scene.official.grammar import grammar_path
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -63,7 +65,7 @@ def test_broken_references_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", ["built", "built-official"])
-def test_pairs_are_built_from_captions(tmp_path: Path, variant: str) -> None:
+def test_pairs_are_built_from_captions(tmp_path: Path, variant: str, notes: Any) -> None:
     if variant == "built-official" and not grammar_path().is_file():
         pytest.skip("SPICE's grammar is not there: capeval data import spice-grammar")
     folder = tmp_path / "flickr8k"
@@ -76,10 +78,9 @@ def test_pairs_are_built_from_captions(tmp_path: Path, variant: str) -> None:
     lines = [f"{image}#{i}\t{text}" for image, texts in captions.items() for i, text in enumerate(texts)]
     (folder / "Flickr8k.token.txt").write_text("\n".join(lines))
     (folder / "Flickr_8k.testImages.txt").write_text("a.jpg\nb.jpg\n")
-    notes: list[str] = []
-    pairs = load("distractors", tmp_path, variant, note=notes.append)
+    pairs = load("distractors", tmp_path, variant, Run(progress=notes))
     assert isinstance(pairs, Pairs)
-    assert len(notes) == 2  # not the published files
+    assert len(notes.messages) == 2  # not the published files
     assert set(pairs.images) == {"a.jpg", "b.jpg"}
     assert {"replace_person", "replace_scene", "just_person", "just_scene"} <= set(pairs.categories) <= set(TASKS)
     (folder / "Flickr_8k.testImages.txt").write_text("a.jpg\nz.jpg\n")

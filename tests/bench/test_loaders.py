@@ -14,12 +14,13 @@ from click.testing import CliRunner, Result
 
 from capeval.bench import Pairs, Ratings, Settings, Systems, benchmarks, load, run
 from capeval.bench.matfile import read_mat
-from capeval.bench.scorefile import read_scores
 from capeval.cli import cli
 from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.io.scorefile import read_scores
+from capeval.run import Run
 from capeval.types import Array, Dataset
 
-QUICK = Settings(resamples=20, threads=1)
+QUICK = Settings(resamples=20)
 
 
 def write(root: Path, name: str, content: str | bytes | Any) -> None:
@@ -245,11 +246,10 @@ def test_missing_files_are_named_with_their_source(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", sorted(benchmarks()))
-def test_a_changed_file_is_told(name: str, root: Path) -> None:
-    notes: list[str] = []
-    load(name, root, note=notes.append)
-    assert len(notes) == len(benchmarks()[name].needed(benchmarks()[name].variants[0]))
-    assert "checksum" in notes[0]
+def test_a_changed_file_is_told(name: str, root: Path, notes: Any) -> None:
+    load(name, root, run=Run(progress=notes))
+    assert len(notes.messages) == len(benchmarks()[name].needed(benchmarks()[name].variants[0]))
+    assert "checksum" in notes.messages[0]
 
 
 @pytest.mark.parametrize(
@@ -316,12 +316,11 @@ def test_a_function_does_not_take_the_name_of_a_metric(root: Path) -> None:
         run("flickr8k-expert", ["bleu_1", bleu_1], data=root, settings=QUICK)
 
 
-def test_settings_of_another_kind_of_benchmark_are_told(root: Path) -> None:
-    notes: list[str] = []
-    run("flickr8k-expert", length, data=root, settings=Settings(resamples=20, counts=(1,)), note=notes.append)
-    assert "not used by this kind of benchmark: counts" in notes
-    run("abstract-50s", length, data=root, settings=Settings(resamples=20, combine=2), note=notes.append)
-    assert "not used by this kind of benchmark: combine" in notes
+def test_settings_of_another_kind_of_benchmark_are_told(root: Path, notes: Any) -> None:
+    run("flickr8k-expert", length, data=root, settings=Settings(resamples=20, counts=(1,)), run=Run(progress=notes))
+    assert "not used by this kind of benchmark: counts" in notes.messages
+    run("abstract-50s", length, data=root, settings=Settings(resamples=20, combine=2), run=Run(progress=notes))
+    assert "not used by this kind of benchmark: combine" in notes.messages
 
 
 def test_features_are_there_to_look_at(root: Path) -> None:
@@ -346,15 +345,16 @@ def test_one_name_does_not_stand_for_two_metrics(root: Path) -> None:
         run("flickr8k-expert", "bleu_1", scores=[root / "s.csv"], data=root, settings=QUICK)
 
 
-def test_metrics_without_common_rows_are_not_compared(root: Path) -> None:
+def test_metrics_without_common_rows_are_not_compared(root: Path, notes: Any) -> None:
     rows = [f"{each},{'' if i % 2 else i},{i if i % 2 else ''}\n" for i, each in enumerate(load_ids(root))]
     write(root, "s.csv", "id,x,y\n" + "".join(rows))
-    notes: list[str] = []
-    settings = Settings(resamples=20, threads=1, combine=2)
-    found = run("flickr8k-expert", scores=[root / "s.csv"], data=root, settings=settings, note=notes.append).to_dict()
+    settings = Settings(resamples=20, combine=2)
+    found = run(
+        "flickr8k-expert", scores=[root / "s.csv"], data=root, settings=settings, run=Run(progress=notes)
+    ).to_dict()
     assert [row["rows"] for row in found["metrics"]] == [6, 6]
     assert found["comparisons"] == [{"statistic": "kendall_c", "names": ["x", "y"]}]
-    assert "not compared" in notes[-1]
+    assert "not compared" in notes.messages[-1]
     assert found["analysis"][0]["signatures"] == {"x": "x|file:s.csv", "y": "y|file:s.csv"}
 
 
@@ -500,10 +500,9 @@ def test_wrong_score_files_are_told(tmp_path: Path, name: str, content: str, mes
 OFFICIAL = {"bleu_1": 0.3232, "bleu_4": 0.3078, "rouge_l": 0.3231, "cider_d": 0.4389}
 
 
-def test_flickr8k_expert_as_published(shared: Path) -> None:
-    notes: list[str] = []
-    found = run("flickr8k-expert", list(OFFICIAL), data=shared, settings=QUICK, note=notes.append).to_dict()
-    assert not [each for each in notes if "checksum" in each]
+def test_flickr8k_expert_as_published(shared: Path, notes: Any) -> None:
+    found = run("flickr8k-expert", list(OFFICIAL), data=shared, settings=QUICK, run=Run(progress=notes)).to_dict()
+    assert not [each for each in notes.messages if "checksum" in each]
     assert found["rows"] == 16_992
     for row in found["metrics"]:
         assert row["rows"] == 16_992

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capeval.bench.correlation import correlations, draws, kendall_b, kendall_c, pearson, resampled, spearman
+from capeval.bench.correlation import (
+    bootstrap_draws,
+    bootstrapped,
+    correlations,
+    kendall_b,
+    kendall_c,
+    pearson,
+    spearman,
+)
 from capeval.bench.probability import incomplete_beta, kendall_p, normal_p, student_p
 from capeval.engine import reference
 from capeval.engine.ranking import RANK_COLUMNS
@@ -76,7 +84,7 @@ def test_kernel_equals_counting_all_pairs(engine: Any, problem: tuple[Any, ...])
 def test_engines_and_threads_agree_on_many_rows() -> None:
     random = np.random.default_rng(5)
     x, y, group = (random.integers(0, top, 3000).astype(np.int32) for top in (5, 900, 200))
-    weights = draws(200, 20, seed=1)
+    weights = bootstrap_draws(200, 20, seed=1)
     expected = reference.rank_stats(x, y, group, weights, 1)
     for threads in (1, 3):
         np.testing.assert_allclose(compiled.rank_stats(x, y, group, weights, threads), expected, rtol=1e-12)  # type: ignore[union-attr]
@@ -121,8 +129,8 @@ def test_resampling_equals_repeating_rows(each_engine: str) -> None:
     random = np.random.default_rng(2)
     x, y = random.integers(1, 5, 60).astype(float), random.normal(size=60).round(1)
     group = random.integers(0, 12, 60).astype(np.int32)
-    weights = draws(12, 8, seed=3)
-    found = resampled(x, y, group, weights)
+    weights = bootstrap_draws(12, 8, seed=3)
+    found = bootstrapped(x, y, group, weights)
     for r, drawn in enumerate(weights):
         rows = np.repeat(np.arange(60), drawn[group])
         for name, each in correlations(x[rows], y[rows]).items():

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 import capeval
 from capeval import registry
 from capeval.cli import cli
+from capeval.corpus import Corpus
 from capeval.errors import CapevalError
-from capeval.text.corpus import Corpus
 from capeval.types import Array, Info, Metric
 
 A = {"1": "a dog", "2": "a cat on a mat", "3": "two men"}

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capeval.corpus import Corpus
 from capeval.errors import CapevalError, Unavailable
-from capeval.evaluate import Result, evaluate
+from capeval.evaluate import evaluate
 from capeval.io.dftable import write_table
 from capeval.metrics.cider import make_table
 from capeval.registry import label, metric_classes, parse
-from capeval.stored import join, load, save
-from capeval.text.corpus import Corpus
+from capeval.results import Result, join, load, save
+from capeval.run import Run
 from capeval.types import Dataset, Floats, Metric, Sample
 
 # Metrics that give their upper bound to a caption equal to its only reference, if it is long enough.
@@ -76,7 +77,7 @@ def with_pictures(dataset: Dataset, metric: Metric) -> Dataset:
 
 
 def scored(dataset: Dataset, metric: Metric, threads: int = 1) -> Result:
-    return evaluate(with_pictures(dataset, metric), [metric], threads=threads)
+    return evaluate(with_pictures(dataset, metric), [metric], Run(threads=threads))
 
 
 def stats_of(dataset: Dataset, metric: Metric) -> Any:

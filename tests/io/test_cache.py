@@ -12,7 +12,8 @@ from typing import IO
 import pytest
 
 from capeval.errors import CapevalError, DataError
-from capeval.io.cache import built_once, cache_dir, remembered, sha256_of
+from capeval.io.cache import built_once, remembered, sha256_of
+from capeval.run import cache_dir
 
 
 @pytest.fixture(autouse=True)
@@ -96,19 +97,19 @@ def test_an_answer_is_remembered_until_the_file_changes(tmp_path: Path, cache: P
         asked.append(path.read_bytes())
         return path.read_text()
 
-    assert [remembered(path, "text", answer) for _ in range(3)] == ["one"] * 3
-    assert remembered(path, "another question", answer) == "one"
+    assert [remembered(path, "text", answer, cache_dir()) for _ in range(3)] == ["one"] * 3
+    assert remembered(path, "another question", answer, cache_dir()) == "one"
     path.write_bytes(b"other")
-    assert remembered(path, "text", answer) == "other"
+    assert remembered(path, "text", answer, cache_dir()) == "other"
     assert asked == [b"one", b"one", b"other"]
     for note in (cache / "known").iterdir():
         note.write_bytes(b"")
-    assert remembered(path, "text", answer) == "other"
+    assert remembered(path, "text", answer, cache_dir()) == "other"
 
 
 def test_an_answer_is_given_where_it_cannot_be_kept(tmp_path: Path, cache: Path) -> None:
     cache.write_text("a file is in the way")
-    assert remembered(cache, "text", lambda path: "yes") == "yes"
+    assert remembered(cache, "text", lambda path: "yes", cache_dir()) == "yes"
 
 
 def test_sha256(tmp_path: Path) -> None:

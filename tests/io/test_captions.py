@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from capeval.errors import DataError, MissingExtra
 from capeval.io.captions import (
     Candidates,
+    candidate_blocks,
     candidates_from,
     join,
     read_candidates,
     read_references,
     references_from,
 )
-from capeval.io.results import write_rows
+from capeval.io.scores import write_rows
 
 ROWS: list[dict[str, Any]] = [{"image_id": 7, "caption": "a dog"}, {"image_id": "x.jpg", "caption": ""}]
 EXPECTED = (["7", "x.jpg"], ["7", "x.jpg"], ["a dog", ""], ["", ""])
@@ -441,3 +442,17 @@ def test_the_collector_is_running_again() -> None:
     with pytest.raises(DataError):
         read_candidates("there is no such file")
     assert gc.isenabled()
+
+
+def test_cells_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
+    """Its limit holds for the whole process, so it is left alone."""
+    limit, long = csv.field_size_limit(), 'a "quoted", long\ncaption ' * 20_000
+    rows = [["image_id", "caption"], ["1", "short"], ["2", long], ["3", "x"], []]
+    with (tmp_path / "x.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    found = read_candidates(tmp_path / "x.csv")
+    assert found.captions == ["short", long.replace("\n", " "), "x"]
+    assert list(found.lines) == [2, 3, 20_004]
+    assert csv.field_size_limit() == limit
+    with pytest.raises(DataError, match="line 3: a cell has more than"):
+        list(candidate_blocks(tmp_path / "x.csv"))

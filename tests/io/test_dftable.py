@@ -20,6 +20,7 @@ from capeval.errors import DataError, UnknownName
 from capeval.io import dftable
 from capeval.io.dftable import DfTable, builtin_table, read_table, table_from_counts, write_table
 from capeval.metrics.cider import make_table
+from capeval.run import Run
 from capeval.types import Ints
 
 ReferenceSets = list[list[list[str]]]
@@ -37,7 +38,7 @@ reference_sets = st.lists(st.lists(st.lists(words, max_size=12), max_size=4), ma
 
 def build_table(sets: ReferenceSets, *, tokenizer: str, n: int = 4, stem: bool = False) -> DfTable:
     texts = [tuple(" ".join(caption) for caption in references) for references in sets]
-    return make_table(texts, n=n, stem=stem, tokenizer=tokenizer)
+    return make_table(texts, n=n, stem=stem, run=Run(tokenizer))
 
 
 def counted(sets: ReferenceSets, n: int) -> Counts:
@@ -92,7 +93,7 @@ def test_stems_of_one_word_are_counted_together() -> None:
 
 def test_threads_do_not_matter() -> None:
     texts = [("a dog runs", "the dog is running"), ("a dog",), ("a cat runs",)] * 40
-    assert same(make_table(texts), make_table(texts, threads=3))
+    assert same(make_table(texts), make_table(texts, run=Run(threads=3)))
 
 
 def test_words_that_are_hard_to_encode_survive(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import capeval
 from capeval.errors import DataError, ExpressionError, UnknownName
 from capeval.io.dftable import write_table
 from capeval.metrics.cider import make_table
+from capeval.run import Run
 
 
 def per_caption(candidates: list[str], references: list[list[str]], expression: str, **options: Any) -> list[float]:
@@ -126,7 +127,7 @@ def test_with_a_table_a_caption_does_not_depend_on_the_others(table: Callable[..
 @pytest.mark.parametrize(
     ("made_with", "expression", "tokenizer"),
     [
-        ({"tokenizer": "none"}, "cider(df={})", "ptb"),
+        ({"run": Run("none")}, "cider(df={})", "ptb"),
         ({}, "cider(df={})", "none"),
         ({"stem": True}, "cider(df={})", "ptb"),
         ({}, "cider_d(df={}, stem=true)", "ptb"),

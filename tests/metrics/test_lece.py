@@ -20,6 +20,7 @@ from capeval.evaluate import evaluate
 from capeval.io.features import open_features
 from capeval.metrics.lece import CHECKPOINTS, Lece
 from capeval.registry import parse
+from capeval.run import Run
 from capeval.runtime.checkpoint import open_checkpoint
 from capeval.runtime.lece import open_critique
 from capeval.types import Array, Dataset
@@ -40,7 +41,7 @@ def pictured(small: Dataset, tmp_path: Path) -> Dataset:
 
 
 def scores(dataset: Dataset, metric: Lece, threads: int = 1) -> Array:
-    (found,) = evaluate(dataset, [metric], threads=threads).per_caption.values()
+    (found,) = evaluate(dataset, [metric], Run(threads=threads)).per_caption.values()
     return found
 
 
@@ -155,8 +156,8 @@ def test_checkpoints_are_small_say_what_they_saw_and_differ(metric: Lece, pictur
     checkpoint = open_checkpoint(CHECKPOINTS[metric.context, metric.negatives], "lece")
     assert sum(path.stat().st_size for path in checkpoint.folder.iterdir()) < 25e6
     assert checkpoint.config["context"] == metric.context
-    assert metric.trained_on
-    assert not any(word.startswith("judgements:") or word.endswith("-test") for word in metric.trained_on)
+    assert metric.trained_on()
+    assert not any(word.startswith("judgements:") or word.endswith("-test") for word in metric.trained_on())
     (signature,) = evaluate(pictured, [metric]).signatures.values()
     assert f"checkpoint:{checkpoint.digest}" in signature
 

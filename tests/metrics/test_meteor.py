@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capeval import engine, meteor
+from capeval.corpus import Corpus
 from capeval.errors import MissingExtra
 from capeval.evaluate import evaluate
 from capeval.metrics import meteor as metric
 from capeval.metrics.meteor import PARAMETERS, Meteor, java_hashes
-from capeval.text.corpus import Corpus
+from capeval.run import Run
 from capeval.text.paraphrase import Phrases, build_index, find_table, load_phrases
 from capeval.types import Dataset, Sample
 
@@ -64,7 +65,7 @@ def dataset_of(rows: list[dict[str, Any]]) -> Dataset:
 
 def test_every_statistic_is_the_official_one(each_engine: str, golden: dict[str, Any], small_table: Path) -> None:
     rows = golden["rows"]
-    stats = Meteor().stats(Corpus(dataset_of(rows), "none", threads=2))
+    stats = Meteor().stats(Corpus(dataset_of(rows), Run("none", 2)))
     assert len(rows) == 1200
     assert np.array_equal(stats, [row["stats"] for row in rows])
     assert Meteor().per_sample(stats)[:, 0] == pytest.approx([row["score"] for row in rows], abs=1e-15)
@@ -72,7 +73,7 @@ def test_every_statistic_is_the_official_one(each_engine: str, golden: dict[str,
 
 
 def test_the_corpus_score_is_not_the_mean(golden: dict[str, Any], small_table: Path) -> None:
-    stats = Meteor().stats(Corpus(dataset_of(golden["rows"][:50]), "none"))
+    stats = Meteor().stats(Corpus(dataset_of(golden["rows"][:50]), Run("none")))
     assert Meteor().corpus_score(stats) != pytest.approx(Meteor().per_sample(stats).mean(axis=0), abs=1e-3)
 
 
@@ -108,7 +109,7 @@ def test_words_of_equal_java_hash_are_the_same_word_to_meteor() -> None:
 
 def test_threads_do_not_matter(compiled_engine: str, golden: dict[str, Any], small_table: Path) -> None:
     data = dataset_of(golden["rows"] * 2)
-    one, three = (Meteor().stats(Corpus(data, "none", threads)) for threads in (1, 3))
+    one, three = (Meteor().stats(Corpus(data, Run("none", threads))) for threads in (1, 3))
     assert np.array_equal(one, three)
 
 
@@ -142,7 +143,7 @@ def test_align_names_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found.fragmentation == pytest.approx(2 / 5.5)
     assert found.fmean == pytest.approx(1 / (0.15 / found.precision + 0.85 / found.recall))
     assert found.score == pytest.approx(found.fmean * (1 - 0.6 * found.fragmentation**0.2))
-    (explained,) = Meteor().explain(["a", "dog"], [["the", "dog"]])
+    (explained,) = Meteor().explain(["a", "dog"], [["the", "dog"]], Run())
     assert explained.rows == [("dog", "dog", "exact")]
     assert explained.facts["chunks"] == 1
 
@@ -216,7 +217,7 @@ def both_engines() -> list[Any]:
 
 def tree_of(pairs: list[tuple[list[int], list[int]]], folder: Path) -> Phrases:
     text = [[" ".join(f"w{word}" for word in phrase) for phrase in pair] for pair in pairs]
-    return build_index(write_table(folder / "table.gz", text))
+    return build_index(write_table(folder / "table.gz", text), Run())
 
 
 @given(problems())

@@ -13,8 +13,10 @@ import pytest
 
 import capeval
 from capeval.errors import DataError
-from capeval.evaluate import Result, evaluate
+from capeval.evaluate import evaluate
 from capeval.metrics.spice import Spice, f_scores
+from capeval.results import Result
+from capeval.run import Run
 from capeval.types import Dataset, Sample
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "spice_small.jsonl.gz"
@@ -170,7 +172,7 @@ def test_the_signature_knows_the_content(tmp_path: Path) -> None:
 def differences(rows: list[dict[str, Any]], parses: str) -> list[dict[str, Any]]:
     """The rows in which anything differs from the official tool: counts, precision, recall or F1 of any kind."""
     samples = [Sample(str(i), str(i), row["test"], tuple(row["refs"])) for i, row in enumerate(rows)]
-    result = evaluate(Dataset.from_samples(samples), [Spice(parses=parses)], tokenizer="none", threads=2)
+    result = evaluate(Dataset.from_samples(samples), [Spice(parses=parses)], Run("none", 2))
     counts = result.scored[0].stats.reshape(len(rows), 6, 3)
     counts = np.concatenate([counts[:, :3].sum(axis=1, keepdims=True), counts], axis=1)
     scores = Spice().per_sample(result.scored[0].stats)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from capeval.corpus import Corpus
 from capeval.evaluate import evaluate
 from capeval.io.dftable import write_table
 from capeval.metrics import spice
 from capeval.metrics.cider import CiderD, make_table
 from capeval.metrics.spice import Spice
 from capeval.metrics.spider import Spider
-from capeval.text.corpus import Corpus
+from capeval.registry import complete
+from capeval.run import Run
 from capeval.types import Dataset, Sample
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "spice_small.jsonl.gz"
@@ -33,7 +36,7 @@ def sample(tmp_path: Path) -> tuple[Dataset, str]:
 
 def test_mean_of_both(sample: tuple[Dataset, str]) -> None:
     dataset, parses = sample
-    result = evaluate(dataset, [Spider(parses=parses), Spice(parses=parses), CiderD()], tokenizer="none")
+    result = evaluate(dataset, [Spider(parses=parses), Spice(parses=parses), CiderD()], Run("none"))
     spider, spice_scores, *_, cider = result.per_caption.values()
     np.testing.assert_allclose(spider, (spice_scores + cider) / 2, rtol=0, atol=1e-12)
     corpus = list(result.scores.values())
@@ -52,20 +55,21 @@ def test_spice_is_computed_once(sample: tuple[Dataset, str], monkeypatch: pytest
         return original(path, captions)
 
     monkeypatch.setattr(spice, "tuples_from_file", counted)
-    corpus = Corpus(dataset, "none")
-    Spice(parses=parses).stats(corpus)
-    Spider(parses=parses).stats(corpus)
+    corpus = Corpus(dataset, Run("none"))
+    corpus.stats(Spice(parses=parses))
+    corpus.stats(complete(Spider(parses=parses)))
     assert calls == [parses]
 
 
 def test_with_a_table_of_document_frequencies_parts_can_be_joined(sample: tuple[Dataset, str], tmp_path: Path) -> None:
     dataset, parses = sample
-    assert not Spider(parses=parses).joinable()
+    assert not complete(Spider(parses=parses)).joinable()
     table = tmp_path / "own.df"
-    write_table(table, make_table(dataset.reference_sets, tokenizer="none"))
-    fixed = Spider(parses=parses, df=str(table))
+    write_table(table, make_table(dataset.reference_sets, run=Run("none")))
+    fixed = complete(Spider(parses=parses, df=str(table)))
     assert fixed.joinable()
-    assert set(fixed.signature_extras()) == {"tuples", "table"}
-    whole = fixed.per_sample(fixed.stats(Corpus(dataset, "none")))
-    part = fixed.per_sample(fixed.stats(Corpus(dataset[:20], "none")))
+    extras = dict(fixed.signature_extras(Run()))
+    assert re.fullmatch(r"\[spice\(.*tuples: \w+; cider_d\(.*table: \w+\]", extras["parts"])
+    whole = fixed.per_sample(fixed.stats(Corpus(dataset, Run("none"))))
+    part = fixed.per_sample(fixed.stats(Corpus(dataset[:20], Run("none"))))
     np.testing.assert_allclose(part, whole[:20], rtol=0, atol=1e-12)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import capeval
+from capeval.bench import BenchmarkResult, Pairs, Ratings, Settings, Systems
 from capeval.bench.registry import benchmark
-from capeval.bench.runner import Outcome, Settings, _Task
-from capeval.bench.types import Pairs, Ratings, Systems
+from capeval.bench.scoring import Scorer
 from capeval.report import CaptionScores
 from capeval.types import Array, Dataset
 
@@ -34,10 +34,9 @@ def dataset(count: int = 60) -> Dataset:
 
 
 def measured(form: Any, name: str, metrics: list[Any] | None = None, combine: int = 0, counts: Any = ()) -> Any:
-    settings = Settings(resamples=60, draws=2, combine=combine, counts=counts, threads=1)
+    settings = Settings(resamples=60, draws=2, combine=combine, counts=counts)
     wanted = ["bleu_1", "rouge_l", "cider_d"] if metrics is None else metrics
-    task = _Task(wanted, (), settings, lambda step: None, lambda message: None)
-    return Outcome(benchmark(name), 60, [task.measure(form, "")], {}).to_dict()
+    return BenchmarkResult(benchmark(name), 60, [form.measure(Scorer.of(wanted), settings)], {}).to_dict()
 
 
 @pytest.fixture(scope="session")

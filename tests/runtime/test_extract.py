@@ -13,6 +13,7 @@ import pytest
 
 from capeval.errors import CapevalError, DataError
 from capeval.io.features import open_features
+from capeval.run import Run
 from capeval.runtime.encoder import Encoder
 from capeval.runtime.extract import extract, find_pictures
 
@@ -40,7 +41,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_all_pictures_come_in_whatever_the_threads(folder: Path, tmp_path: Path, encoder: Encoder) -> None:
     for threads in (1, 3):
-        done = extract(find_pictures(folder), tmp_path / f"{threads}", encoder=encoder, regions=True, threads=threads)
+        run = Run(threads=threads)
+        done = extract(find_pictures(folder), tmp_path / f"{threads}", encoder=encoder, regions=True, run=run)
         assert (done.added, done.there, done.bad) == (7, 0, [])
     one, three = open_features(tmp_path / "1"), open_features(tmp_path / "3")
     assert one.ids == [f"{i:03}" for i in range(7)]

@@ -18,14 +18,15 @@ import pytest
 
 import capeval
 from capeval import registry
-from capeval.bench.runner import Settings, _Task
+from capeval.bench.scoring import Scorer
+from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.evaluate import evaluate
 from capeval.io.featurestore import lock
+from capeval.results import join, load, save
+from capeval.run import Run
 from capeval.runtime import extract as extracting
 from capeval.runtime.pictures import PictureFiles
-from capeval.stored import join, load, save
-from capeval.text.corpus import Corpus
 from capeval.types import Array, Dataset, Info, Metric, Sample
 
 pytest.importorskip("onnxruntime")
@@ -118,17 +119,17 @@ def test_the_signature_tells_other_pictures(folder: Path, tmp_path: Path) -> Non
     assert part.signatures == capeval.score(alone, None, [Brightness()], images=folder).signatures
 
 
-def test_a_damaged_cache_is_set_aside_and_built_again(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_cache_is_set_aside_and_built_again(folder: Path, tmp_path: Path, notes: Any) -> None:
     first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
     (store,) = (tmp_path / "cache" / "features").glob("*.features")
     for number in (1, 2):
         damaged = store.read_bytes()[:5000]
         store.write_bytes(damaged)
-        assert capeval.score(CANDIDATES, None, [Brightness()], images=folder).scores == first.scores
+        dataset = Dataset.from_samples([Sample(key, key, text) for key, text in CANDIDATES.items()])
+        dataset.pictures = PictureFiles(extracting.find_pictures(folder), run=Run(progress=notes))
+        assert evaluate(dataset, [Brightness()]).scores == first.scores
+        assert f"damaged-{number}" in notes.messages[-1]
         assert store.with_name(f"{store.name}.damaged-{number}").read_bytes() == damaged
-        assert f"damaged-{number}" in capsys.readouterr().err
 
 
 def test_a_cache_of_a_newer_format_is_refused_and_kept(folder: Path, tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_the_corpus_numbers_pictures(folder: Path) -> None:
     assert corpus.regions(1, 3).shape == (2, 49, 1280)
     assert corpus.boxes(0, 1).shape == (1, 49, 4)  # type: ignore[union-attr]
     assert dataset.rows([1, 2]).pictures is dataset.pictures
-    with pytest.raises(DataError, match="--images"):
+    with pytest.raises(DataError, match="no pictures"):
         Corpus(Dataset.from_samples(rows)).vectors()
 
 
@@ -229,34 +230,32 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cache.cache_clear()
 
 
-def test_benchmarks_leave_out_rows_without_a_picture(folder: Path, looking: None) -> None:
+def test_benchmarks_leave_out_rows_without_a_picture(folder: Path, looking: None, notes: Any) -> None:
     pictures = {str(i + 1): folder / f"COCO_val2014_{i + 1:012}.png" for i in range(2)}
     dataset = Dataset.from_samples([Sample(key, key, text, (text,)) for key, text in CANDIDATES.items()])
-    notes: list[str] = []
     for metrics in (["bleu_1", "brightness"], None):
-        task = _Task(metrics, (), Settings(threads=1), lambda step: None, notes.append, PictureFiles(pictures))
-        scores = task.score(dataset)
+        scorer = Scorer.of(metrics, (), Run(progress=notes), PictureFiles(pictures), skip_missing_pictures=True)
+        table = scorer.score(dataset)
+        scores = table.per_caption
         assert np.isnan(scores["brightness"]).tolist() == [False, False, True, True]
         assert scores["bleu_1"].tolist() == pytest.approx([1, 1, 1, 1])
-        assert {"brightness", "bleu_1"} <= set(task.signatures)
-    assert not notes
-    blind = _Task(None, (), Settings(threads=1), lambda step: None, notes.append)
-    assert "brightness" not in blind.score(dataset)
-    assert "brightness is left out" in notes[0]
-    nothing = _Task(["brightness"], (), Settings(threads=1), lambda step: None, notes.append, PictureFiles({}))
+        assert {"brightness", "bleu_1"} <= set(table.signatures)
+    assert not notes.messages
+    assert "brightness" not in Scorer.of(None, run=Run(progress=notes)).score(dataset).per_caption
+    assert "brightness is left out" in notes.messages[0]
+    nothing = Scorer.of("brightness", pictures=PictureFiles({}), skip_missing_pictures=True)
     with pytest.raises(CapevalError, match="none of the images"):
         nothing.score(dataset)
 
 
-def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looking: None) -> None:
-    notes: list[str] = []
+def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looking: None, notes: Any) -> None:
     dataset = Dataset.from_samples([Sample("1", "1", "a dog", ("a dog",))])
-    assert "brightness" not in evaluate(dataset, note=notes.append).scores
-    assert [text.split(":")[0] for text in notes] == ["brightness is left out"]
+    assert "brightness" not in evaluate(dataset, run=Run(progress=notes)).scores
+    assert [text.split(":")[0] for text in notes.messages] == ["brightness is left out"]
     dataset.pictures = PictureFiles({})
-    notes.clear()
-    assert "brightness" not in evaluate(dataset, note=notes.append).scores
-    assert notes[0].startswith("brightness is left out: 1 images have no picture")
+    notes.messages.clear()
+    assert "brightness" not in evaluate(dataset, run=Run(progress=notes)).scores
+    assert notes.messages[0].startswith("brightness is left out: 1 images have no picture")
     bare = Dataset.from_samples([Sample("1", "1", "a dog")])
     with pytest.raises(CapevalError, match="no metric"):
         evaluate(bare)

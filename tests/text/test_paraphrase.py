@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capeval.errors import DataError, MissingExtra
+from capeval.run import Run
 from capeval.text import paraphrase
 from capeval.text.paraphrase import Phrases, build_index, find_table, load_phrases
 
 PAIRS = [("a man", "person"), ("a man", "a guy"), ("bike", "a two wheeled bike"), ("a man", "the man"), ("x", "ü")]
 LOAD = "import sys; from pathlib import Path; from capeval.text.paraphrase import load_phrases; "
-PROGRAM = LOAD + "print(len(load_phrases(Path(sys.argv[1])).paraphrases))"
+PROGRAM = (
+    LOAD
+    + """
+from contextlib import contextmanager
+from capeval.run import Progress, Run
+
+class Told(Progress):
+    @contextmanager
+    def bar(self, what, total=None, unit=""):
+        print("building", file=sys.stderr)
+        yield lambda done: None
+
+print(len(load_phrases(Path(sys.argv[1]), Run(progress=Told())).paraphrases))
+"""
+)
 
 
 def write_table(path: Path, pairs: list[tuple[str, str]]) -> Path:
@@ -60,7 +76,7 @@ def pairs_of(phrases: Phrases) -> dict[str, list[str]]:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path / "cache"))
-    load_phrases.cache_clear()
+    paraphrase._OPEN.clear()
     return tmp_path / "cache"
 
 
@@ -74,17 +90,17 @@ def index_of(cache: Path) -> Path:
     return index
 
 
-def test_the_index_has_the_table_in_order(table: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    phrases = load_phrases(table)
+def test_the_index_has_the_table_in_order(table: Path, notes: Any) -> None:
+    phrases = load_phrases(table, Run(progress=notes))
     assert pairs_of(phrases) == {
         "a man": ["person", "a guy", "the man"],
         "bike": ["a two wheeled bike"],
         "x": ["ü"],
     }
-    assert "Building METEOR's paraphrase index" in capfd.readouterr().err
-    load_phrases.cache_clear()
-    assert pairs_of(load_phrases(table)) == pairs_of(phrases)
-    assert capfd.readouterr().err == ""
+    assert notes.bars == ["Building METEOR's paraphrase index (once)"]
+    paraphrase._OPEN.clear()
+    assert pairs_of(load_phrases(table, Run(progress=notes))) == pairs_of(phrases)
+    assert len(notes.bars) == 1
 
 
 def test_numbers_of_words(table: Path) -> None:
@@ -104,14 +120,14 @@ def test_any_table_is_read_back(tmp_path_factory: pytest.TempPathFactory, pairs:
     for source, target in pairs:
         expected.setdefault(source, []).append(target)
     table = write_table(tmp_path_factory.mktemp("table") / "table.gz", pairs)
-    assert pairs_of(build_index(table)) == expected
+    assert pairs_of(build_index(table, Run())) == expected
 
 
 def test_a_large_table_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = write_table(tmp_path / "large.gz", large_pairs(3000))
-    whole = build_index(table)
+    whole = build_index(table, Run())
     monkeypatch.setattr(paraphrase, "CHUNK", 1000)
-    for one, other in zip(whole, build_index(table)):
+    for one, other in zip(whole, build_index(table, Run())):
         assert np.array_equal(one, other)
 
 
@@ -137,7 +153,7 @@ def test_a_wrong_table_is_refused(tmp_path: Path, cache: Path, data: bytes, mess
 @pytest.mark.parametrize("damage", ["cut", "empty", "longer", "flipped", "header", "sizes"])
 def test_a_damaged_index_is_built_again(table: Path, cache: Path, damage: str) -> None:
     expected = pairs_of(load_phrases(table))
-    load_phrases.cache_clear()
+    paraphrase._OPEN.clear()
     index = index_of(cache)
     data = bytearray(index.read_bytes())
     if damage == "cut":
@@ -158,7 +174,7 @@ def test_a_damaged_index_is_built_again(table: Path, cache: Path, damage: str) -
 
 def test_another_table_has_another_index(table: Path, tmp_path: Path, cache: Path) -> None:
     load_phrases(table)
-    load_phrases.cache_clear()
+    paraphrase._OPEN.clear()
     write_table(table, PAIRS[:2])
     assert pairs_of(load_phrases(table)) == {"a man": ["person", "a guy"]}
     assert len(list((cache / "meteor").glob("*.phrases"))) == 2
@@ -178,7 +194,7 @@ def test_ten_processes_start_at_once(tmp_path: Path) -> None:
     ]
     outputs = [process.communicate(timeout=300) for process in started]
     assert [out for out, _ in outputs] == [b"5000\n"] * 10
-    assert b"".join(err for _, err in outputs).count(b"Building") == 1
+    assert b"".join(err for _, err in outputs).count(b"building") == 1
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
@@ -198,7 +214,7 @@ def test_a_killed_build_does_no_harm(tmp_path: Path, cache: Path) -> None:
         time.sleep(choose.random() * 0.4)
         process.kill()
         process.communicate()
-        load_phrases.cache_clear()
+        paraphrase._OPEN.clear()
         # Whatever is there now is either nothing or whole.
         found = load_phrases(table)
         assert len(found.paraphrases) == len(pairs)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import capeval
 from capeval.errors import UnknownName
+from capeval.run import Run
 from capeval.text.scanner import Scanner, ptb_scanner
 from capeval.text.tokenize import encode, tokenize
 
@@ -35,7 +36,7 @@ texts = st.text() | st.lists(awkward, max_size=12).map("".join)
 
 
 def joined(captions: list[str], **options: object) -> list[str]:
-    return [" ".join(tokens) for tokens in tokenize(captions, **options)]  # type: ignore[arg-type]
+    return [" ".join(tokens) for tokens in tokenize(captions, Run(**options))]  # type: ignore[arg-type]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -91,10 +92,8 @@ def test_by_hand(each_engine: str, caption: str, tokens: str) -> None:
 @given(st.lists(texts, max_size=5), st.sampled_from(["ptb", "none"]))
 @example(["a K.", "K.", "\ufffe\uffff"], "ptb")
 def test_engines_agree(compiled_engine: str, captions: list[str], tokenizer: str) -> None:
-    tokens, offsets, vocabulary = encode(captions, tokenizer, threads=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CAPEVAL_ENGINE", "python")
-        other_tokens, other_offsets, other_vocabulary = encode(captions, tokenizer, threads=2)
+    tokens, offsets, vocabulary = encode(captions, Run(tokenizer, 2, "compiled"))
+    other_tokens, other_offsets, other_vocabulary = encode(captions, Run(tokenizer, 2, "python"))
     assert vocabulary == other_vocabulary
     assert tokens.tolist() == other_tokens.tolist()
     assert offsets.tolist() == other_offsets.tolist()
@@ -117,9 +116,9 @@ def test_a_caption_does_not_depend_on_its_neighbours(captions: list[str]) -> Non
 
 def test_threads_do_not_matter(each_engine: str) -> None:
     captions = [row["caption"] for row in rows_of(TESTS / "golden" / "ptb_hard.jsonl.gz")]
-    alone = encode(captions, threads=1)
+    alone = encode(captions, Run(threads=1))
     for threads in (2, 7):
-        tokens, offsets, vocabulary = encode(captions, threads=threads)
+        tokens, offsets, vocabulary = encode(captions, Run(threads=threads))
         assert vocabulary == alone[2]
         np.testing.assert_array_equal(tokens, alone[0])
         np.testing.assert_array_equal(offsets, alone[1])
@@ -128,7 +127,7 @@ def test_threads_do_not_matter(each_engine: str) -> None:
 @given(st.lists(texts, max_size=5))
 def test_none_splits_at_white_space(each_engine: str, captions: list[str]) -> None:
     # A no-break space does not split: the official tokenizer leaves it in "23 3/4".
-    assert tokenize(captions, "none") == [re.findall(r"(?:\S|\xa0)+", caption) for caption in captions]
+    assert tokenize(captions, Run("none")) == [re.findall(r"(?:\S|\xa0)+", caption) for caption in captions]
 
 
 def test_tokens_stay_what_they_are_when_split_again(each_engine: str) -> None:
@@ -142,7 +141,7 @@ def test_tokens_stay_what_they_are_when_split_again(each_engine: str) -> None:
 
 def test_an_unknown_tokenizer() -> None:
     with pytest.raises(UnknownName, match="Did you mean ptb"):
-        tokenize(["a"], "ptp")
+        tokenize(["a"], Run("ptp"))
 
 
 def test_one_caption_or_several() -> None:

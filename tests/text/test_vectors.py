@@ -43,7 +43,7 @@ def as_word2vec_binary(newline: bytes = b"\n") -> bytes:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path / "cache"))
-    load_vectors.cache_clear()
+    module._load_once.cache_clear()
     return tmp_path / "cache"
 
 
@@ -179,14 +179,14 @@ def test_a_file_is_read_once_and_again_when_it_changes(
 ) -> None:
     vectors_of(as_glove())
     (table,) = cache.rglob("*.vectors")
-    load_vectors.cache_clear()
+    module._load_once.cache_clear()
     reader = module._start
     with monkeypatch.context() as patch:
         patch.setattr(module, "_start", lambda *_: pytest.fail("read again"))
         source = next(cache.parent.glob("*.txt"))
         assert len(load_vectors(str(source))) == 4
     assert module._start is reader
-    load_vectors.cache_clear()
+    module._load_once.cache_clear()
     assert len(vectors_of(as_glove() + b"new 1 2 3\n")) == 5
     assert {table} < set(cache.rglob("*.vectors"))
 
@@ -198,7 +198,7 @@ def test_a_damaged_table_in_the_cache_is_made_again(
     vectors_of(as_glove())
     (table,) = cache.rglob("*.vectors")
     table.write_bytes(damage)
-    load_vectors.cache_clear()
+    module._load_once.cache_clear()
     np.testing.assert_array_equal(look_up(vectors_of(as_glove()), WORDS), NUMBERS)
 
 

@@ -6,7 +6,6 @@ import csv
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from capeval.errors import DataError, UnknownName
@@ -15,7 +14,6 @@ if sys.version_info < (3, 11):
     pytest.importorskip("tomli")
 
 from capeval.train.data import (
-    Pool,
     benchmark_images,
     captions,
     coco_captions,
@@ -23,7 +21,6 @@ from capeval.train.data import (
     flickr_number,
     gathered,
     machine_captions,
-    with_pictures,
 )
 
 
@@ -137,19 +134,3 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
     assert captions(str(tmp_path / "refs.json"), "train") == {"a": ("one", "two"), "b": ("three",)}
     with pytest.raises(UnknownName, match="Did you mean flickr8k"):
         gathered(["flickr8"], "train")
-
-
-def test_a_pool_of_features(tmp_path: Path) -> None:
-    np.savez(tmp_path / "1.npz", ids=np.array(["a", "b"]), vectors=np.array([[1, 2], [3, 4]], np.float16))
-    np.savez(tmp_path / "2.npz", ids=np.array(["b", "c"]), vectors=np.array([[9, 9], [5, 6]], np.float16))
-    np.savez(tmp_path / "3.npz", ids=np.array(["d"]), vectors=np.zeros((1, 3), np.float16))
-    pool = Pool([tmp_path / "1.npz", tmp_path / "2.npz"])
-    assert pool.vectors(["c", "a", "b", "a"]).tolist() == [[5, 6], [1, 2], [3, 4], [1, 2]]
-    assert "c" in pool
-    assert with_pictures({"a": ("x",), "z": ("y",)}, pool) == {"a": ("x",)}
-    with pytest.raises(DataError, match=r"2 pictures without features.*'y', 'z'"):
-        pool.vectors(["a", "y", "z"])
-    with pytest.raises(DataError, match="do not fit together"):
-        Pool([tmp_path / "1.npz", tmp_path / "3.npz"])
-    with pytest.raises(DataError, match="--features"):
-        Pool([])

@@ -12,11 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from capeval.bench import Settings, run
-from capeval.bench.agreement import Scores
+from capeval.bench import BenchmarkResult, Part, Ratings, Settings, run
 from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
-from capeval.bench.runner import Outcome, Part
-from capeval.bench.types import Ratings
+from capeval.bench.forms import ScoresByMetric
+from capeval.cli.progress import Terminal
+from capeval.run import Run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "spice_fast", "wmd"]
@@ -59,8 +59,9 @@ capeval.bench.run("flickr8k-expert", ["cider_d", my_function]).to_dict()
 or as a file: `capeval bench rows NAME` prints the captions with their ids, and `capeval bench run NAME --scores FILE`
 takes CSV or JSONL with an `id` and scores. A learned metric says in `trained_on` which images and judgements it has
 seen, in the words of `capeval bench list --format json` (`holds`), and is marked where it has seen the benchmark. To
-add a benchmark, add one file to `capeval/bench/loaders`. Metrics that look at pictures (`lece` and
-`lece(negatives=rc)`) are measured on the rows whose picture is there; `rows` says how many, where not all are.
+add a benchmark, add one file to `capeval/bench/loaders`, or name a `capeval.bench.Benchmark` of your own package in the
+entry-point group `capeval.benchmarks`. Metrics that look at pictures (`lece` and `lece(negatives=rc)`) are measured on
+the rows whose picture is there; `rows` says how many, where not all are.
 
 ## Flickr8k-Expert
 
@@ -197,12 +198,12 @@ def matrix(names: list[str], values: list[list[float]], digits: int = 3) -> str:
     return table(["", *(f"`{name}`" for name in names)], rows)
 
 
-def ratings_of(part: Part) -> tuple[Ratings, Scores]:
+def ratings_of(part: Part) -> tuple[Ratings, ScoresByMetric]:
     assert isinstance(part.form, Ratings)
     return part.form, part.scores
 
 
-def expert_sections(outcome: Outcome) -> dict[str, str]:
+def expert_sections(outcome: BenchmarkResult) -> dict[str, str]:
     found = outcome.to_dict()
     ratings, scores = ratings_of(outcome.parts[0])
     compared, names = found["comparisons"][0], list(scores)
@@ -219,7 +220,7 @@ def expert_sections(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def kilickaya(expert: Outcome, composite: Outcome) -> str:
+def kilickaya(expert: BenchmarkResult, composite: BenchmarkResult) -> str:
     """Their combination among all of their metrics."""
     rows = []
     places = [("Flickr8k-Expert", expert.parts[0]), *((f"Composite, {part.variant}", part) for part in composite.parts)]
@@ -238,7 +239,7 @@ def kilickaya(expert: Outcome, composite: Outcome) -> str:
     return table(["", "WMD + SPICE + METEOR", "SPICE", "best"], rows)
 
 
-def grades(ratings: Ratings, scores: Scores) -> str:
+def grades(ratings: Ratings, scores: ScoresByMetric) -> str:
     rows, header = [], ["metric"]
     for name, values in scores.items():
         found = by_grade(ratings, values, (0.25, 0.5, 0.75))
@@ -248,7 +249,7 @@ def grades(ratings: Ratings, scores: Scores) -> str:
     return table(header, rows)
 
 
-def errors(ratings: Ratings, scores: Scores) -> str:
+def errors(ratings: Ratings, scores: ScoresByMetric) -> str:
     rows = []
     for name, values in scores.items():
         size = abs(rank_mapped_errors(ratings, values))
@@ -287,7 +288,7 @@ def main() -> None:
     blind = [name for name in metrics if name not in (*LOOKING, "spice", "spider")]
     settings = Settings(resamples=arguments.resamples)
 
-    def measured(name: str, chosen: list[str] | None, **options: Any) -> Outcome:
+    def measured(name: str, chosen: list[str] | None, **options: Any) -> BenchmarkResult:
         begin = time.perf_counter()
         images = arguments.images if chosen and set(LOOKING) & set(chosen) else None
         outcome = run(
@@ -296,7 +297,7 @@ def main() -> None:
             data=arguments.data,
             images=images,
             settings=options.pop("settings", settings),
-            note=print,
+            run=Run(progress=Terminal()),
             **options,
         )
         print(f"{name}: {time.perf_counter() - begin:.1f} s")

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capeval import robust
-from capeval.bench import Settings, run
+from capeval.bench import Settings, robust, run
 from capeval.bench.registry import data_root
+from capeval.cli.progress import Terminal
 from capeval.report import report
 from capeval.report.blocks import Figure, Table
 from capeval.report.build import Report
 from capeval.report.plots import draw
+from capeval.run import Run
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d", "spice", "spider", "wmd"]
@@ -125,23 +126,23 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=10_000)
     arguments = parser.parse_args()
     (DOCS / "figures").mkdir(exist_ok=True)
-    settings = Settings(resamples=arguments.resamples)
+    settings, noting = Settings(resamples=arguments.resamples), Run(progress=Terminal())
     captions = flickr8k_test(data_root(arguments.data))
 
     def chosen(names: list[str]) -> list[str]:
         return [name for name in names if name not in arguments.without]
 
     def bench(name: str, names: list[str], **options: Any) -> Callable[[], Any]:
-        return lambda: run(name, chosen(names), data=arguments.data, note=print, **({"settings": settings} | options))
+        return lambda: run(name, chosen(names), data=arguments.data, run=noting, **({"settings": settings} | options))
 
     steps: dict[str, Callable[[], Any]] = {
         "flickr8k-expert": bench("flickr8k-expert", METRICS),
         "composite": bench("composite", METRICS),
         "pascal-50s": bench("pascal-50s", METRICS),
         "pascal-50s, references": bench("pascal-50s", QUICK, settings=Settings(resamples=1, counts=COUNTS)),
-        "curves": lambda: robust.curves(captions, chosen(CHANGED), note=print),
-        "distractors": lambda: robust.distractors(captions, chosen(CHANGED), parser="fast", note=print),
-        "components": lambda: robust.components(captions, chosen(CHANGED), parser="fast", note=print),
+        "curves": lambda: robust.curves(captions, chosen(CHANGED), run=noting),
+        "distractors": lambda: robust.distractors(captions, chosen(CHANGED), parser="fast", run=noting),
+        "components": lambda: robust.components(captions, chosen(CHANGED), parser="fast", run=noting),
     }
     results: dict[str, Any] = {}
     for name, step in steps.items():

@@ -1,4 +1,4 @@
-"""Counts the tables of `capeval.parse` from parsed captions and writes them to src/capeval/data/parse.
+"""Counts the tables of `capeval.scene` from parsed captions and writes them to src/capeval/data/parse.
 
     python tools/parse/learn_tables.py PARSES.tsv.xz [--out DIR] [--lines FROM:TO]
 
@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from capeval.parse import dependencies
-from capeval.parse.kinds import phrase_kind, token_kind, visible
-from capeval.parse.lemma import ending_keys
-from capeval.parse.tree import Tree, read_tree
+from capeval.scene import dependencies
+from capeval.scene.lemma import ending_keys
+from capeval.scene.official.kinds import phrase_kind, token_kind, visible
+from capeval.scene.official.tree import Tree, read_tree
 
 # What the regular suffixes cut, with the second of two letters before them.
 _REGULAR = re.compile("s|es|ies|d|ed|ied|ing|[bdfgklmnprstvz](ing|ed|es)")

@@ -17,10 +17,15 @@ from typing import Any
 import click
 import numpy as np
 
+from capeval.io.captions import read_references
 from capeval.io.files import writing
-from capeval.train.data import Pool, captions, machine_captions
-from capeval.train.lece_material import Material
-from capeval.train.lece_system import ScoringTask, read_scores, trained_scores
+from capeval.models.lece import Lece
+from capeval.run import Run
+from capeval.train.data import captions, machine_captions
+from capeval.train.pictures import Pool
+from capeval.train.tasks.lece.material import Material
+from capeval.train.tasks.lece.scoring import Scores, read_scores, trained_scores
+from capeval.train.tasks.lece.task import LeceTask
 
 Study = Callable[..., None]
 
@@ -86,14 +91,16 @@ def is_done(folder: Path) -> bool:
     return (folder / "seconds.json").is_file()
 
 
-def cell(folder: Path, task: Callable[[], ScoringTask], threads: int) -> dict[str, Any]:
+def cell(
+    folder: Path, task: Callable[[], LeceTask], score: Callable[[LeceTask, Lece], Scores], threads: int
+) -> dict[str, Any]:
     """The scores of one critique and the seconds that it took, from an earlier run if there was one."""
     note = folder / "seconds.json"
     if is_done(folder):
         return {**read_scores(folder), **json.loads(note.read_text("utf-8"))}
     begin, cpu = time.monotonic(), time.process_time()
     click.echo(f"{folder.name} ...", err=True)
-    found = trained_scores(task(), folder, threads)
+    found = trained_scores(task(), folder, score, Run(threads=threads))
     taken = {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(time.process_time() - cpu, 1)}
     write_json(note, taken)
     return {**found, **taken}
@@ -105,8 +112,7 @@ def write_json(path: Path, content: Any) -> None:
         stream.write((json.dumps(content, indent=2) + "\n").encode())
 
 
-def material(source: Source, train: list[str], test: list[str], mc: str | None) -> Material:
-    from capeval.io.captions import read_references
-
+def material(source: Source, train: list[str], mc: str | None) -> Material:
+    """To train on, a stated number of epochs: no pictures to choose one of them with."""
     samples = dict(read_references(mc)) if mc else {}
-    return Material(train, test, source.humans, source.machines, samples, vectors=source.pool)
+    return Material(train, (), source.humans, source.machines, samples, vectors=source.pool)

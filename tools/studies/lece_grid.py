@@ -16,10 +16,12 @@ import numpy as np
 from lece_common import Source, cell, coco, flickr8k_test, is_done, material, study_options, write_json
 
 from capeval.models.lece import CONTEXTS, FUSIONS, Lece
+from capeval.perturb.transforms import other_captions, permuted, replaced
 from capeval.text.tokenize import tokenize
-from capeval.text.transforms import other_captions, permuted, replaced
-from capeval.train.lece_config import Config
-from capeval.train.lece_system import Scores, ScoringTask
+from capeval.train.task import Inputs
+from capeval.train.tasks.lece.config import Config
+from capeval.train.tasks.lece.scoring import Scores, human_probability, mean_over_references, read
+from capeval.train.tasks.lece.task import LeceTask
 
 GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MADE_WORSE = ("rc", "wp", "rw")
@@ -55,7 +57,7 @@ def main(
     source, other = coco(features, data), flickr8k_test(features, data)
     train, held_out = source.split(pictures, test)
     (flickr,) = other.split(test)
-    given = material(source, train, held_out, mc)
+    given = material(source, train, mc)
     full = (*AUGMENTED[:1], "mc", *AUGMENTED[1:]) if mc else AUGMENTED
     cells = [("image", fusion, augmented) for fusion in ("mlp", "linear") for augmented in (True, False)]
     cells += [(context, fusion, True) for context in CONTEXTS for fusion in FUSIONS]
@@ -68,7 +70,7 @@ def main(
         )  # fmt: skip
         worse = context == "image" and fusion != "bilinear"
 
-        def score(task: ScoringTask, model: Lece, worse: bool = worse) -> Scores:
+        def score(task: LeceTask, model: Lece, worse: bool = worse) -> Scores:
             found = _capability(task, model, "coco", source, held_out)
             found |= _capability(task, model, "flickr8k", other, flickr)
             return found | (_robustness(task, model, source, held_out) if worse else {})
@@ -76,23 +78,23 @@ def main(
         name = f"{context}-{fusion}-{'augmented' if augmented else 'plain'}-{pictures}-{epochs}-{batch}"
         if only not in name or (cached and not is_done(work / "cells" / name)):
             continue
-        found = cell(work / "cells" / name, lambda: ScoringTask(config, given, score), threads)  # noqa: B023
+        found = cell(work / "cells" / name, lambda: LeceTask(config, Inputs(), given), score, threads)  # noqa: B023
         rows.append({"context": context, "fusion": fusion, "augmented": augmented, **_means(found)})
         result = {"sizes": sizes | {"dropout": dropout, "negatives": full}, "gammas": GAMMAS, "cells": rows}
         if not only:
             write_json(work / "grid.json", result)
 
 
-def _capability(task: ScoringTask, model: Lece, name: str, source: Source, images: Sequence[str]) -> Scores:
+def _capability(task: LeceTask, model: Lece, name: str, source: Source, images: Sequence[str]) -> Scores:
     """Mean scores, picture by picture, of its human and of its machine captions."""
     kinds: dict[str, Mapping[str, Sequence[str]]] = {"human": source.humans, "machine": source.machines}
     return {
-        f"{name}_{kind}": task.mean_over_references(model, images, texts, source.humans)
+        f"{name}_{kind}": mean_over_references(task, model, images, texts, source.humans)
         for kind, texts in kinds.items()
     }
 
 
-def _robustness(task: ScoringTask, model: Lece, source: Source, images: Sequence[str]) -> Scores:
+def _robustness(task: LeceTask, model: Lece, source: Source, images: Sequence[str]) -> Scores:
     """Mean scores of human captions made worse, for each gamma."""
     human = [(i, text) for i, image in enumerate(images) for text in source.humans[image][:WORSE]]
     owner, texts = [i for i, _ in human], [text for _, text in human]
@@ -109,7 +111,7 @@ def _robustness(task: ScoringTask, model: Lece, source: Source, images: Sequence
                 made = [" ".join(permuted(each, gamma, random)) for each in words]
             else:
                 made = [" ".join(replaced(each, gamma, vocabulary, random)) for each in words]
-            scores = task.human_probability(model, task.read(model, made), [images[i] for i in owner])
+            scores = human_probability(task, model, read(task, model, made), [images[i] for i in owner])
             means.append(scores.mean())
         found[f"worse_{kind}"] = np.array(means)
     return found

@@ -16,9 +16,10 @@ from lece_grid import GAMMAS, MADE_WORSE
 
 from capeval.evaluate import evaluate
 from capeval.io.features import open_features
+from capeval.perturb.transforms import other_captions, permuted, replaced
 from capeval.text.tokenize import tokenize
-from capeval.text.transforms import other_captions, permuted, replaced
-from capeval.train.data import Pool, captions, machine_captions
+from capeval.train.data import captions, machine_captions
+from capeval.train.pictures import Pool
 from capeval.types import Dataset, Sample
 
 NOT_AUGMENTED = "lece, not augmented"

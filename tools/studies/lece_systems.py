@@ -14,8 +14,9 @@ from lece_common import Source, coco, study_options, write_json
 
 from capeval.errors import Unavailable
 from capeval.evaluate import evaluate
-from capeval.train.lece_config import Config
-from capeval.train.lece_system import score_system
+from capeval.run import Run
+from capeval.train.tasks.lece.config import Config
+from capeval.train.tasks.lece.system import score_system
 from capeval.types import Dataset, Sample
 
 
@@ -65,9 +66,8 @@ def main(
         for system, texts in source.systems.items():
             click.echo(f"{context}: {system} ...", err=True)
             own = {image: texts[image] for image in images}
-            each = score_system(
-                system, own, humans, source.pool, config, range(seeds), work / "systems" / context, threads=threads
-            )
+            place = work / "systems" / context
+            each = score_system(system, own, humans, source.pool, config, range(seeds), place, run=Run(threads=threads))
             rows.append({"system": system, "mean": each.mean, "spread": each.spread, "human": each.human})
         result[context] = {"rows": rows, "cpu_seconds": round(time.process_time() - begin, 1)}
         write_json(work / "systems.json", result)

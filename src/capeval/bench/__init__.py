@@ -1,10 +1,28 @@
-"""Meta-evaluation: how well do metrics agree with people?
+"""Meta-evaluation: how well do metrics agree with people, and what do they make of captions changed on purpose?
 
-`run("flickr8k-expert", ["cider_d", my_function])` measures; `load` gives the judgements themselves.
+`run("flickr8k-expert", ["cider_d", my_function])` measures; `load` gives the judgements themselves. The
+checks with changed captions are in `capeval.bench.robust`.
 """
 
+from capeval.bench.benchmark import Benchmark, Source
+from capeval.bench.forms import Form, Part, Settings
+from capeval.bench.pairs import Pairs
+from capeval.bench.ratings import Ratings
 from capeval.bench.registry import benchmarks, load
-from capeval.bench.runner import Outcome, Settings, run
-from capeval.bench.types import Benchmark, Pairs, Ratings, Source, Systems
+from capeval.bench.runner import BenchmarkResult, run
+from capeval.bench.systems import Systems
 
-__all__ = ["Benchmark", "Outcome", "Pairs", "Ratings", "Settings", "Source", "Systems", "benchmarks", "load", "run"]
+__all__ = [
+    "Benchmark",
+    "BenchmarkResult",
+    "Form",
+    "Pairs",
+    "Part",
+    "Ratings",
+    "Settings",
+    "Source",
+    "Systems",
+    "benchmarks",
+    "load",
+    "run",
+]

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capeval.bench.agreement import Estimate, Scores, bootstrap_p, holm_matrix, known_interval
-from capeval.bench.correlation import draws, numbered
-from capeval.bench.types import Flags, Pairs
+from capeval.bench.agreement import Estimate, bootstrap_p, holm_matrix, known_interval
+from capeval.bench.correlation import image_draws, numbered
+from capeval.bench.forms import ScoresByMetric
 from capeval.errors import DataError
-from capeval.types import Array, Dataset, Ints
+from capeval.types import Array, Dataset, Flags, Ints
+
+if TYPE_CHECKING:
+    from capeval.bench.pairs import Pairs
 
 TIES = {"half": 0.5, "wrong": 0.0, "right": 1.0}
 """What a pair counts whose captions a metric finds equally good."""
 
-Score = Callable[[Dataset], Scores]
+Score = Callable[[Dataset], ScoresByMetric]
 """Scores the captions of a dataset with some metrics."""
 
 
@@ -51,12 +55,7 @@ def draw_scores(pairs: Pairs, score: Score, count: int | None, repeats: int, see
     return {name: np.stack([each[name] for each in drawn]) for name in drawn[0]}
 
 
-def image_draws(pairs: Pairs, resamples: int, seed: int) -> Ints:
-    """How often each image is drawn in each resample."""
-    return draws(int(numbered(pairs.images).max()) + 1, resamples, seed)
-
-
-def accuracies(pairs: Pairs, scores: Mapping[str, Array], weights: Ints, ties: str = "half") -> list[Accuracy]:
+def accuracies(pairs: Pairs, scores: ScoresByMetric, weights: Ints, ties: str = "half") -> list[Accuracy]:
     """From scores [draws, 2 * pairs] by metric; intervals are from the `weights` of `image_draws`."""
     return [_accuracy(pairs, name, values, ties, weights) for name, values in scores.items()]
 
@@ -102,7 +101,7 @@ def _by_category(
     return per_draw, resampled
 
 
-def pairwise_p(pairs: Pairs, scores: Mapping[str, Array], weights: Ints, ties: str = "half") -> Array:
+def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Ints, ties: str = "half") -> Array:
     """P-value of equal mean accuracy for each two metrics, by paired bootstrap over images, corrected by Holm."""
     outcomes = [np.stack([right(pairs, each, ties) for each in values]) for values in scores.values()]
     common = np.logical_and.reduce([np.isfinite(outcome).all(axis=0) for outcome in outcomes])
@@ -117,6 +116,6 @@ def against_references(
     curves: dict[str, list[float]] = {}
     for count in counts:
         scores = draw_scores(pairs, score, count, repeats, seed)
-        for each in accuracies(pairs, scores, image_draws(pairs, 1, seed), ties):
+        for each in accuracies(pairs, scores, image_draws(pairs.images, 1, seed), ties):
             curves.setdefault(each.metric, []).append(each.estimates["mean"].value)
     return curves

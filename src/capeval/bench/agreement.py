@@ -9,19 +9,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capeval.bench.correlation import correlations, draws, numbered, resampled
+from capeval.bench.correlation import bootstrap_draws, bootstrapped, correlations, numbered
+from capeval.bench.forms import ScoresByMetric
 from capeval.bench.probability import student_p
-from capeval.bench.types import Ratings, Systems
 from capeval.errors import DataError
 from capeval.significance import interval
 from capeval.types import Array, Ints
 
-Scores = Mapping[str, Array]
-"""By metric, one score for each row; NaN where a metric has none."""
+if TYPE_CHECKING:
+    from capeval.bench.ratings import Ratings
+    from capeval.bench.systems import Systems
 
 
 class Estimate(NamedTuple):
@@ -61,12 +62,7 @@ def judged_rows(ratings: Ratings, scores: Array) -> Judged:
     return Judged(scores[captions], ratings.human[captions, judges], group[captions])
 
 
-def image_draws(ratings: Ratings, resamples: int, seed: int) -> Ints:
-    """How often each image is drawn in each resample."""
-    return draws(int(numbered(ratings.dataset.images).max()) + 1, resamples, seed)
-
-
-def agree(ratings: Ratings, scores: Scores, weights: Ints, threads: int = 1) -> list[Agreement]:
+def agree(ratings: Ratings, scores: ScoresByMetric, weights: Ints, threads: int = 1) -> list[Agreement]:
     """The agreement of each metric with people, on the rows that it has scored; `weights` are from `image_draws`."""
     return [_agreement(ratings, name, values, weights, threads) for name, values in scores.items()]
 
@@ -76,7 +72,7 @@ def _agreement(ratings: Ratings, name: str, scores: Array, weights: Ints, thread
     if len(rows.score) < 2:
         raise DataError(f"{name} has scored {len(rows.score)} rows; two or more are needed")
     found = correlations(rows.score, rows.human)
-    drawn = resampled(rows.score, rows.human, rows.group, weights, threads)
+    drawn = bootstrapped(rows.score, rows.human, rows.group, weights, threads)
     estimates = {}
     for statistic, each in found.items():
         low, high = known_interval(drawn[statistic])
@@ -107,13 +103,13 @@ def pairwise_p(found: Sequence[Agreement], statistic: str) -> Array:
     return holm_matrix(len(drawn), [bootstrap_p(a - b) for a, b in combinations(drawn, 2)])
 
 
-def on_common_rows(scores: Scores) -> Scores:
+def on_common_rows(scores: ScoresByMetric) -> ScoresByMetric:
     """The scores, only where every metric has one."""
     common = np.logical_and.reduce([np.isfinite(values) for values in scores.values()])
     return {name: np.where(common, values, np.nan) for name, values in scores.items()}
 
 
-def common_judgements(ratings: Ratings, scores: Scores) -> int:
+def common_judgements(ratings: Ratings, scores: ScoresByMetric) -> int:
     """How many judgements are of captions that every metric has scored."""
     return len(judged_rows(ratings, next(iter(on_common_rows(scores).values()))).score)
 
@@ -162,7 +158,7 @@ def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
     return t, student_p(t, n - 3)
 
 
-def williams_p(ratings: Ratings, scores: Scores) -> Array:
+def williams_p(ratings: Ratings, scores: ScoresByMetric) -> Array:
     """Two-sided p-values of Williams' test with Pearson's correlations, for each two metrics; 1 on the diagonal."""
     rows = [judged_rows(ratings, values) for values in on_common_rows(scores).values()]
     with np.errstate(invalid="ignore", divide="ignore"):  # a metric may give every caption the same score
@@ -173,7 +169,7 @@ def williams_p(ratings: Ratings, scores: Scores) -> Array:
     return matrix
 
 
-def between_metrics(scores: Scores, statistic: str = "spearman") -> Array:
+def between_metrics(scores: ScoresByMetric, statistic: str = "spearman") -> Array:
     """The correlation of each two metrics, on the rows that both have scored."""
     columns = list(scores.values())
     matrix = np.ones((len(columns), len(columns)))
@@ -185,7 +181,7 @@ def between_metrics(scores: Scores, statistic: str = "spearman") -> Array:
 
 
 def agree_systems(
-    systems: Systems, scores: Scores, resamples: int = 1000, seed: int = 0, threads: int = 1
+    systems: Systems, scores: ScoresByMetric, resamples: int = 1000, seed: int = 0, threads: int = 1
 ) -> dict[str, dict[str, Agreement]]:
     """By metric and human measure, the correlation over systems; intervals resample systems."""
     found: dict[str, dict[str, Agreement]] = {}
@@ -194,11 +190,11 @@ def agree_systems(
         if known.sum() < 3:
             raise DataError(f"{name} has scores for {known.sum()} systems; three or more are needed")
         group = np.arange(known.sum(), dtype=np.int32)
-        weights = draws(len(group), resamples, seed)
+        weights = bootstrap_draws(len(group), resamples, seed)
         found[name] = {}
         for measure, human in systems.human.items():
             x, y = values[known], human[known]
-            drawn = resampled(x, y, group, weights, threads)
+            drawn = bootstrapped(x, y, group, weights, threads)
             estimates = {
                 key: Estimate(each.value, *known_interval(drawn[key]), each.p)
                 for key, each in correlations(x, y).items()

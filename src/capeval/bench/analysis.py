@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capeval.bench.agreement import Scores, judged_rows, on_common_rows
+from capeval.bench.agreement import judged_rows, on_common_rows
 from capeval.bench.correlation import correlations
-from capeval.bench.types import Ratings
+from capeval.bench.forms import ScoresByMetric
 from capeval.types import Array
+
+if TYPE_CHECKING:
+    from capeval.bench.ratings import Ratings
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ class Grade(NamedTuple):
     quantiles: list[float]
 
 
-def best_combinations(ratings: Ratings, scores: Scores, *, size: int = 3, statistic: str = "") -> list[Combination]:
+def best_combinations(
+    ratings: Ratings, scores: ScoresByMetric, *, size: int = 3, statistic: str = ""
+) -> list[Combination]:
     """All sets of up to `size` metrics, best first, on the rows that all metrics have scored."""
     rows = {name: judged_rows(ratings, values) for name, values in on_common_rows(scores).items()}
     scaled = {name: _to_unit(each.score) for name, each in rows.items()}

@@ -1,4 +1,4 @@
-"""Pearson's, Spearman's and Kendall's correlation with p-values, and under resampling.
+"""Pearson's, Spearman's and Kendall's correlation with p-values, and under the bootstrap.
 
 The p-values are the textbook ones, for independent rows. Captions of one image are not independent: for those, trust
 the bootstrap over images.
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval import engine
 from capeval.bench.probability import kendall_p, normal_p, student_p
@@ -21,8 +20,6 @@ STATISTICS = ("kendall_c", "kendall_b", "spearman", "pearson")
 
 _EXACT_UP_TO = 33  # beyond, Kendall's distribution is normal for all purposes
 
-Grouping = npt.NDArray[np.int32]
-
 
 class Correlation(NamedTuple):
     value: float
@@ -30,26 +27,26 @@ class Correlation(NamedTuple):
 
 
 def pearson(x: Array, y: Array) -> Correlation:
-    r = float(resampled(x, y, *_all_once(len(x)))["pearson"][0])
+    r = float(bootstrapped(x, y, *_all_once(len(x)))["pearson"][0])
     return Correlation(r, _p_of_r(r, len(x)))
 
 
 def spearman(x: Array, y: Array) -> Correlation:
-    rho = float(resampled(x, y, *_all_once(len(x)))["spearman"][0])
+    rho = float(bootstrapped(x, y, *_all_once(len(x)))["spearman"][0])
     return Correlation(rho, _p_of_r(rho, len(x)))
 
 
 def kendall_b(x: Array, y: Array) -> Correlation:
-    return Correlation(float(resampled(x, y, *_all_once(len(x)))["kendall_b"][0]), _kendall_p(x, y))
+    return Correlation(float(bootstrapped(x, y, *_all_once(len(x)))["kendall_b"][0]), _kendall_p(x, y))
 
 
 def kendall_c(x: Array, y: Array) -> Correlation:
-    return Correlation(float(resampled(x, y, *_all_once(len(x)))["kendall_c"][0]), _kendall_p(x, y))
+    return Correlation(float(bootstrapped(x, y, *_all_once(len(x)))["kendall_c"][0]), _kendall_p(x, y))
 
 
 def correlations(x: Array, y: Array) -> dict[str, Correlation]:
     """All of `STATISTICS`."""
-    values = resampled(x, y, *_all_once(len(x)))
+    values = bootstrapped(x, y, *_all_once(len(x)))
     kendall = _kendall_p(x, y)
     n = len(x)
     p = {"kendall_c": kendall, "kendall_b": kendall}
@@ -59,7 +56,7 @@ def correlations(x: Array, y: Array) -> dict[str, Correlation]:
     }
 
 
-def resampled(x: Array, y: Array, group: Grouping, weights: Ints, threads: int = 1) -> dict[str, Array]:
+def bootstrapped(x: Array, y: Array, group: Ints, weights: Ints, threads: int = 1) -> dict[str, Array]:
     """Each statistic for each resample; `weights[r, g]` says how often the rows of group g are in resample r.
 
     NaN where a variable does not vary.
@@ -76,11 +73,11 @@ def resampled(x: Array, y: Array, group: Grouping, weights: Ints, threads: int =
             # One root each: their product under one root could overflow the integers a double can hold.
             "kendall_b": np.clip(balance / np.sqrt(pairs - ties_x) / np.sqrt(pairs - ties_y), -1, 1),
             "spearman": np.clip(product / np.sqrt(square_x) / np.sqrt(square_y), -1, 1),
-            "pearson": _resampled_pearson(x, y, group, weights),
+            "pearson": _pearson(x, y, group, weights),
         }
 
 
-def draws(groups: int, resamples: int, seed: int) -> Ints:
+def bootstrap_draws(groups: int, resamples: int, seed: int) -> Ints:
     """How often each group is drawn in each resample, [resamples, groups]."""
     generator = np.random.default_rng([seed, 0])
     weights = np.empty((resamples, groups), np.int32)
@@ -89,13 +86,18 @@ def draws(groups: int, resamples: int, seed: int) -> Ints:
     return weights
 
 
-def numbered(names: Sequence[str]) -> Grouping:
+def image_draws(images: Sequence[str], resamples: int, seed: int) -> Ints:
+    """How often each image is drawn in each resample; images are given for each row."""
+    return bootstrap_draws(int(numbered(images).max()) + 1, resamples, seed)
+
+
+def numbered(names: Sequence[str]) -> Ints:
     """The group of each row, from the name of its image."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
 
 
-def _resampled_pearson(x: Array, y: Array, group: Grouping, weights: Ints) -> Array:
+def _pearson(x: Array, y: Array, group: Ints, weights: Ints) -> Array:
     # Centred first: the sums of squares then lose no digits.
     x, y = x - x.mean(), y - y.mean()
     columns = (np.ones_like(x), x, y, x * x, y * y, x * y)
@@ -113,7 +115,7 @@ def _places(values: Array) -> Ints:
     return np.unique(values, return_inverse=True)[1].astype(np.int32)
 
 
-def _all_once(n: int) -> tuple[Grouping, Ints]:
+def _all_once(n: int) -> tuple[Ints, Ints]:
     return np.arange(n, dtype=np.int32), np.ones((1, n), np.int32)
 
 

@@ -5,16 +5,20 @@ All of it is small, whatever the size of the benchmark: shares in bins, and a fe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capeval.bench.agreement import judged_rows, on_common_rows
 from capeval.bench.analysis import rank_mapped_errors
-from capeval.bench.types import Form, Pairs, Ratings
+from capeval.bench.forms import ScoresByMetric
 from capeval.types import Array, Ints
+
+if TYPE_CHECKING:
+    from capeval.bench.pairs import Pairs
+    from capeval.bench.ratings import Ratings
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BINS = 24
@@ -26,14 +30,16 @@ _FAR = 1.25
 """Numbers are far above the others if they make the axis longer by this factor."""
 
 
-def details(form: Form, scores: Mapping[str, Array]) -> dict[str, Any]:
-    if isinstance(form, Ratings):
-        return {
-            "distributions": {name: _distribution(form, values) for name, values in scores.items()},
-            "errors": {name: _errors(form, values) for name, values in scores.items()},
-            "examples": _examples_of_ratings(form, scores),
-        }
-    return {"examples": _examples_of_pairs(form, scores)} if isinstance(form, Pairs) else {}
+def details_of_ratings(ratings: Ratings, scores: ScoresByMetric) -> dict[str, Any]:
+    return {
+        "distributions": {name: _distribution(ratings, values) for name, values in scores.items()},
+        "errors": {name: _errors(ratings, values) for name, values in scores.items()},
+        "examples": _examples_of_ratings(ratings, scores),
+    }
+
+
+def details_of_pairs(pairs: Pairs, scores: ScoresByMetric) -> dict[str, Any]:
+    return {"examples": _examples_of_pairs(pairs, scores)}
 
 
 def shape(values: Array, low: float, high: float, bins: int = _BINS) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def _errors(ratings: Ratings, scores: Array) -> dict[str, Any]:
     return {"low": -edge, "high": edge, "mean_absolute": float(np.abs(errors).mean())} | found
 
 
-def _examples_of_ratings(ratings: Ratings, scores: Mapping[str, Array]) -> list[dict[str, Any]]:
+def _examples_of_ratings(ratings: Ratings, scores: ScoresByMetric) -> list[dict[str, Any]]:
     people = np.full(len(ratings.dataset), np.nan)
     judged = np.isfinite(ratings.human).any(axis=1)
     people[judged] = np.nanmean(ratings.human[judged], axis=1)
@@ -144,7 +150,7 @@ def _first_rows(order: Array, images: Sequence[str], count: int = _EACH_WAY) -> 
     return rows
 
 
-def _examples_of_pairs(pairs: Pairs, scores: Mapping[str, Array]) -> list[dict[str, Any]]:
+def _examples_of_pairs(pairs: Pairs, scores: ScoresByMetric) -> list[dict[str, Any]]:
     """Pairs where a metric prefers the other caption by most, in the mean over the draws of references."""
     found = []
     for name, values in scores.items():

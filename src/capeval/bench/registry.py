@@ -1,29 +1,54 @@
-"""Benchmarks by name, and their files."""
+"""Benchmarks by name, and their files.
+
+Every module in `capeval.bench.loaders` is looked through for benchmarks, so a new one needs no entry anywhere; other
+packages name theirs in the entry-point group `capeval.benchmarks`.
+"""
 
 from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from capeval.bench import loaders
-from capeval.bench.types import Benchmark, Form
+from capeval.bench.benchmark import Benchmark
+from capeval.bench.forms import Form
 from capeval.errors import CapevalError, DataError, UnknownName
 from capeval.io.cache import sha256_of
 from capeval.io.files import PathLike
+from capeval.run import Run
+
+ENTRY_POINTS = "capeval.benchmarks"
 
 
 @cache
 def benchmarks() -> dict[str, Benchmark]:
-    """All benchmarks by name; every module in `capeval.bench.loaders` is looked through."""
+    """All benchmarks by name: ours, then those of other packages."""
     found: dict[str, Benchmark] = {}
-    for module in pkgutil.iter_modules(loaders.__path__):
-        for value in vars(import_module(f"{loaders.__name__}.{module.name}")).values():
-            if isinstance(value, Benchmark) and found.setdefault(value.name, value) is not value:
-                raise CapevalError(f"two benchmarks are called {value.name!r}")
+    for each in [*_ours(), *_from_elsewhere()]:
+        if found.setdefault(each.name, each) is not each:
+            raise CapevalError(f"two benchmarks are called {each.name!r}")
+    return found
+
+
+def _ours() -> list[Benchmark]:
+    modules = [import_module(f"{loaders.__name__}.{each.name}") for each in pkgutil.iter_modules(loaders.__path__)]
+    return [value for module in modules for value in vars(module).values() if isinstance(value, Benchmark)]
+
+
+def _from_elsewhere() -> list[Benchmark]:
+    found = []
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            value = entry.load()
+        except Exception as problem:  # whatever another package does wrong when it is imported
+            raise CapevalError(f"the benchmark {entry.name!r} ({entry.value}) cannot be loaded: {problem}") from problem
+        if not isinstance(value, Benchmark):
+            raise CapevalError(f"{entry.value} is offered as a benchmark, but is no capeval.bench.Benchmark")
+        found.append(value)
     return found
 
 
@@ -40,11 +65,9 @@ def data_root(data: PathLike | None = None) -> Path:
     return root / "data" if (root / "data").is_dir() else root
 
 
-def load(
-    name: str, data: PathLike | None = None, variant: str | None = None, note: Callable[[str], None] = lambda text: None
-) -> Form:
-    """The human judgements of a benchmark. `note` is told of files that are not as they were published."""
-    wanted, root = benchmark(name), data_root(data)
+def load(name: str, data: PathLike | None = None, variant: str | None = None, run: Run | None = None) -> Form:
+    """The human judgements of a benchmark. Files that are not as they were published are told in a note."""
+    wanted, root, run = benchmark(name), data_root(data), run or Run()
     if variant not in (None, *wanted.variants):
         if wanted.variants == ("",):
             raise CapevalError(f"{name} can be run in one way only: leave the variant {variant!r} out")
@@ -54,10 +77,12 @@ def load(
     if missing:
         raise DataError(
             f"{name} needs files that are not there: {', '.join(missing)}. They are published at {wanted.published}. "
-            "Put them into this folder, or name another one with --data or CAPEVAL_DATA",
+            "Put them into this folder, or name another one (`data`, or CAPEVAL_DATA)",
             file=str(root),
         )
     for source in wanted.needed(chosen):
         if sha256_of(root / source.path) != source.sha256:
-            note(f"{root / source.path} is not the published file (its checksum differs): the numbers may differ too.")
-    return wanted.load(root, chosen)
+            run.progress.note(
+                f"{root / source.path} is not the published file (its checksum differs): the numbers may differ too."
+            )
+    return wanted.load(root, chosen, run)

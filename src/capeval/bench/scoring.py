@@ -3,64 +3,199 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from capeval.bench.scorefile import read_scores
 from capeval.errors import CapevalError, DataError
-from capeval.evaluate import Result, evaluate
+from capeval.evaluate import evaluate
 from capeval.io.files import PathLike, source_name
+from capeval.io.scorefile import read_scores
 from capeval.registry import metric_classes, parse_all
-from capeval.types import Array, Dataset, Metric
+from capeval.results import Result
+from capeval.run import Run
+from capeval.types import Array, Dataset, Metric, Pictures
 
-OwnMetric = Callable[[Dataset], Sequence[float] | Array]
+ScoringFunction = Callable[[Dataset], Sequence[float] | Array]
 """A metric of the user's own: one score for each row of a dataset, NaN where it has none."""
 
-MetricLike = str | Metric | OwnMetric
+MetricLike = str | Metric | ScoringFunction
 
-Signed = tuple[str, Array, str]
-"""The name of a metric, its scores, and the signature that says where they come from."""
+Metrics = MetricLike | Iterable[MetricLike] | None
+"""One metric or several; None for every metric that is installed."""
+
+Rows = npt.NDArray[np.intp]
 
 
-def listed(metrics: MetricLike | Iterable[MetricLike] | None, files: Sequence[PathLike]) -> list[MetricLike] | None:
-    """None for every metric there is."""
+@dataclass(frozen=True)
+class Scorer:
+    """What to score with. `Scorer.of` makes one from a list of metrics."""
+
+    expressions: Sequence[str | Metric] | None
+    """Metrics of capeval; None for every one that is installed."""
+    functions: Sequence[ScoringFunction] = ()
+    files: Sequence[PathLike] = ()
+    """Scores made elsewhere, by the ids of the captions."""
+    run: Run = field(default_factory=Run)
+    pictures: Pictures | None = None
+    skip_missing_pictures: bool = False
+    """Rows without their picture have no score (NaN) of metrics that look at it, instead of being an error."""
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Metrics,
+        files: Sequence[PathLike] = (),
+        run: Run | None = None,
+        pictures: Pictures | None = None,
+        *,
+        skip_missing_pictures: bool = False,
+    ) -> Scorer:
+        """With neither metrics nor files: every metric. Wrong expressions are found here, before any work is done."""
+        expressions, functions = _split(metrics)
+        if metrics is None and files:
+            expressions = []
+        parse_all(expressions or ())
+        return cls(expressions, functions, files, run or Run(), pictures, skip_missing_pictures)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to score with."""
+        return not (self.expressions is None or self.expressions or self.functions or self.files)
+
+    def score(self, dataset: Dataset) -> ScoreTable:
+        """Scores every caption. One name cannot stand for two metrics."""
+        dataset.pictures = self.pictures
+        evaluated = list(self._evaluated(dataset))
+        taken = [name for each in evaluated for name in each.result.signatures]
+        called = self._called(dataset, taken)
+        return ScoreTable(evaluated, called | self._read(dataset.ids, [*taken, *called]))
+
+    def score_from_files(self, ids: Sequence[str], taken: Iterable[str]) -> ScoreTable:
+        """Only the scores made elsewhere; none of them may have a name that is taken."""
+        return ScoreTable((), self._read(ids, taken))
+
+    def _evaluated(self, dataset: Dataset) -> Iterator[_Evaluated]:
+        """Scores of capeval's metrics; those that need a picture may be of fewer rows."""
+        every: Rows = np.arange(len(dataset))
+        if self.expressions is not None and not self.expressions:
+            return
+        pictures, shown = dataset.pictures, every
+        if self.skip_missing_pictures and pictures is not None:
+            shown = np.array([row for row, image in enumerate(dataset.images) if image in pictures], np.intp)
+        if len(shown) == len(dataset):
+            yield _Evaluated(evaluate(dataset, self.expressions, self.run), every)
+            return
+        given = list(metric_classes()) if self.expressions is None else self.expressions
+        looking = [each for each in given if "pictures" in parse_all(each)[0].metric.needs()]
+        reading = [each for each in given if each not in looking]
+        if looking and not len(shown):
+            raise CapevalError("none of the images has its picture there: give the folder of them, or their features")
+        lenient = self.expressions is None
+        if reading:
+            yield _Evaluated(evaluate(dataset, reading, self.run, lenient=lenient), every)
+        if looking:
+            part = dataset.rows(shown.tolist())
+            places = np.full(len(dataset), -1, np.intp)
+            places[shown] = np.arange(len(shown))
+            yield _Evaluated(evaluate(part, looking, self.run, lenient=lenient), places)
+
+    def _called(self, dataset: Dataset, taken: Iterable[str]) -> dict[str, Signed]:
+        """What the user's functions say."""
+        found: dict[str, Signed] = {}
+        for function in self.functions:
+            name = function_name(function)
+            if name in (*taken, *found):
+                raise CapevalError(f"two metrics are called {name!r}: give the function another __name__")
+            self.run.progress.step(f"scoring {name}")
+            values = _numbers(function(dataset))
+            if values is None or values.shape != (len(dataset),) or np.isinf(values).any():
+                raise CapevalError(f"{name} must give one finite score (or NaN) for each of {len(dataset)} rows")
+            found[name] = Signed(values, f"{name}|function")
+        return found
+
+    def _read(self, ids: Sequence[str], taken: Iterable[str]) -> dict[str, Signed]:
+        """What is in the files."""
+        found: dict[str, Signed] = {}
+        for path in self.files:
+            scores = read_scores(path, ids)
+            if both := sorted(scores.keys() & {*taken, *found}):
+                message = f"scores from a file have the name of others: {', '.join(both)}. Give them other names"
+                raise DataError(message, file=source_name(path))
+            file = os.path.basename(source_name(path))
+            found |= {name: Signed(values, f"{name}|file:{file}") for name, values in scores.items()}
+        return found
+
+
+class Signed(NamedTuple):
+    """Scores, and the signature that says where they come from."""
+
+    scores: Array
+    signature: str
+
+
+class _Evaluated(NamedTuple):
+    result: Result
+    places: Rows
+    """For each row of the dataset its row in the result, -1 where it has none."""
+
+    def column(self, values: Array) -> Array:
+        """Scores of the result as scores of the dataset."""
+        return np.where(self.places >= 0, values[self.places], np.nan)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """By metric the scores of the captions of a dataset, NaN where a caption has none."""
+
+    evaluated: Sequence[_Evaluated]
+    others: Mapping[str, Signed]
+    """Scores of functions and files, which have no corpus score but their mean."""
+
+    @cached_property
+    def per_caption(self) -> dict[str, Array]:
+        known = {
+            name: each.column(values) for each in self.evaluated for name, values in each.result.per_caption.items()
+        }
+        return known | {name: each.scores for name, each in self.others.items()}
+
+    @cached_property
+    def signatures(self) -> dict[str, str]:
+        known = {name: text for each in self.evaluated for name, text in each.result.signatures.items()}
+        return known | {name: each.signature for name, each in self.others.items()}
+
+    def of_rows(self, rows: Rows) -> dict[str, float]:
+        """By metric the score of some captions together, as far as they have one."""
+        found: dict[str, float] = {}
+        for each in self.evaluated:
+            places = each.places[rows]
+            places = places[places >= 0]
+            found |= each.result.rows(places).scores if len(places) else dict.fromkeys(each.result.signatures, np.nan)
+        return found | {name: _mean(each.scores[rows]) for name, each in self.others.items()}
+
+
+def function_name(function: ScoringFunction) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _split(metrics: Metrics) -> tuple[list[str | Metric] | None, list[ScoringFunction]]:
+    """Expressions and metric objects (None for every metric), and functions."""
     if metrics is None:
-        return [] if files else None
-    several = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
-    for each in several:
-        if not (isinstance(each, str | Metric) or callable(each)):
+        return None, []
+    expressions: list[str | Metric] = []
+    functions: list[ScoringFunction] = []
+    for each in [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else metrics:
+        if isinstance(each, str | Metric):
+            expressions.append(each)
+        elif callable(each):
+            functions.append(each)
+        else:
             raise CapevalError(f"a metric is an expression, a metric object or a function, not {each!r}")
-    return several
-
-
-def built_in(metrics: Sequence[MetricLike] | None) -> list[str | Metric] | None:
-    return None if metrics is None else [each for each in metrics if isinstance(each, str | Metric)]
-
-
-def own(metrics: Sequence[MetricLike] | None) -> list[OwnMetric]:
-    return [each for each in metrics or () if not isinstance(each, str | Metric)]
-
-
-def name_of(metric: OwnMetric) -> str:
-    return str(getattr(metric, "__name__", type(metric).__name__))
-
-
-def called(
-    metrics: Iterable[OwnMetric], dataset: Dataset, progress: Callable[[str], None], taken: Iterable[str] = ()
-) -> Iterator[Signed]:
-    """What functions of the user say. One name cannot stand for two metrics: those in `taken` are refused."""
-    known = set(taken)
-    for metric in metrics:
-        name = name_of(metric)
-        if name in known:
-            raise CapevalError(f"two metrics are called {name!r}: give the function another __name__")
-        known.add(name)
-        progress(f"scoring {name}")
-        values = _numbers(metric(dataset))
-        if values is None or values.shape != (len(dataset),) or np.isinf(values).any():
-            raise CapevalError(f"{name} must give one finite score (or NaN) for each of {len(dataset)} rows")
-        yield name, values, f"{name}|function"
+    return expressions, functions
 
 
 def _numbers(given: Sequence[float] | Array) -> Array | None:
@@ -70,44 +205,6 @@ def _numbers(given: Sequence[float] | Array) -> Array | None:
         return None
 
 
-def from_files(files: Iterable[PathLike], ids: Sequence[str], taken: Iterable[str] = ()) -> Iterator[Signed]:
-    """Scores made elsewhere. One name cannot stand for two metrics: those in `taken` are refused."""
-    known = set(taken)
-    for path in files:
-        scores = read_scores(path, ids)
-        if both := sorted(known & scores.keys()):
-            message = f"scores from a file have the name of others: {', '.join(both)}. Name them otherwise"
-            raise DataError(message, file=source_name(path))
-        known |= scores.keys()
-        for name, values in scores.items():
-            yield name, values, f"{name}|file:{os.path.basename(source_name(path))}"
-
-
-def evaluated(
-    dataset: Dataset,
-    metrics: Sequence[str | Metric] | None,
-    threads: int | None,
-    progress: Callable[[str], None],
-    note: Callable[[str], None],
-) -> Iterator[Signed]:
-    """Scores of built-in metrics; rows without their picture have none (NaN) of metrics that look at it."""
-    pictures, every = dataset.pictures, range(len(dataset))
-    shown = every if pictures is None else [i for i in every if dataset.images[i] in pictures]
-    given = list(metric_classes()) if metrics is None else metrics
-    looking = [each for each in given if "pictures" in parse_all(each)[0].metric.needs()]
-    reading = [each for each in given if each not in looking]
-    parts: list[tuple[Sequence[str | Metric], Sequence[int]]] = [(reading, every), (looking, shown)]
-    if len(shown) == len(dataset):
-        parts = [(given, every)]
-    elif looking and not shown:
-        raise CapevalError("none of the images has its picture there: see --images and --features")
-    for some, rows in parts:
-        if some:
-            part = dataset if rows is every else dataset.rows(rows)
-            result: Result = evaluate(
-                part, some, threads=threads, progress=progress, note=note, lenient=metrics is None
-            )  # fmt: skip
-            for name, values in result.per_caption.items():
-                scores = np.full(len(dataset), np.nan)
-                scores[np.asarray(rows)] = values
-                yield name, scores, result.signatures[name]
+def _mean(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -8,8 +8,8 @@ from importlib import import_module
 
 import click
 
-from capeval import __version__
 from capeval.errors import CapevalError, UnknownName
+from capeval.version import __version__
 
 # Command -> the module that has it; loaded when it is called, so that `--help` and `--version` are instant.
 COMMANDS = {

@@ -25,8 +25,9 @@ from capeval.cli.common import (
     threads_option,
 )
 from capeval.cli.paths import Group, Reads, no_files, pictures_below
+from capeval.cli.progress import Terminal, running
 from capeval.io.files import PathLike
-from capeval.progress import status
+from capeval.run import Run
 
 
 def _files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
@@ -112,15 +113,12 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
 
     Pairs come with all references of their image; a run draws some of them.
     """
-    from capeval.bench import Ratings, Systems, load
-    from capeval.errors import CapevalError
+    from capeval.bench import load
 
     if len(variants) > 1:
         raise click.UsageError("the rows of one variant are printed: give --variant once")
-    form = load(name, data, variants[0] if variants else None, note)
-    if isinstance(form, Systems):
-        raise CapevalError(f"{name} has no captions, only systems: {', '.join(form.names)}")
-    for row in form.dataset if isinstance(form, Ratings) else form.dataset():
+    form = load(name, data, variants[0] if variants else None, Run(progress=Terminal()))
+    for row in form.captions():
         fields = {"id": row.id, "image": row.image, "candidate": row.candidate, "references": row.references}
         click.echo(json.dumps(fields, ensure_ascii=False))
 
@@ -179,11 +177,11 @@ def run_command(
 
     wanted = checked(metrics)
     refuse_both_pictures(images, features)
-    settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts), threads)
-    with status() as step:
+    settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts))
+    with running(threads=threads) as run_:
         found = run(
             name, wanted, scores=files, data=data, images=images, features=features, variants=variants,
-            settings=settings, progress=step, note=note,
+            settings=settings, run=run_,
         ).to_dict()  # fmt: skip
     keep_json(json_file, found)
     if format_ == "json":

@@ -62,17 +62,19 @@ def caption_command(
         raise click.UsageError("name a folder of pictures, or a file with --features, but not both")
     if temperature is None and samples > 1:
         raise click.UsageError("--samples draws at random: give --temperature too")
-    from capeval.api import open_pictures
+    from capeval.cli.progress import Terminal
     from capeval.io.files import writing
-    from capeval.progress import bar
+    from capeval.run import Run
     from capeval.runtime.captioner import open_captioner
+    from capeval.runtime.pictures import open_pictures
 
     writer = open_captioner(checkpoint, threads)
-    pictures: Any = open_pictures(folder, features, threads)
+    run = Run(threads=threads, progress=Terminal())
+    pictures: Any = open_pictures(folder, features, run)
     writer.check(pictures.dim, pictures.encoder)
     wanted = _chosen(pictures, ids)
     rows: list[dict[str, Any]] = []
-    with bar("writing captions", len(wanted), "pictures") as show:
+    with run.progress.bar("writing captions", len(wanted), "pictures") as show:
         for begin in range(0, len(wanted), _BLOCK):
             names = wanted[begin : begin + _BLOCK]
             vectors = pictures.vectors(names)

@@ -28,7 +28,7 @@ from capeval.cli.common import (
     tokenizer_option,
 )
 from capeval.cli.paths import Command, Reads
-from capeval.progress import status
+from capeval.cli.progress import running
 
 
 @click.command("compare", cls=Command)
@@ -76,12 +76,12 @@ def compare_command(
     from capeval.api import compare
     from capeval.io.captions import read_references
 
-    with status() as step:
-        step("reading files")
+    with running(tokenizer, threads) as run:
+        run.progress.step("reading files")
         known = read_references(*references) if references else None
         found = compare(
             a, b, known, wanted, images=images, features=features,
-            tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=step, note=note,
+            tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=run.progress,
         )  # fmt: skip
     keep_json(json_file, found.to_dict() | {"a": a, "b": b})
     if format_ == "json":

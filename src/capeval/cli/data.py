@@ -8,7 +8,8 @@ import click
 
 from capeval.cli.common import note, print_table
 from capeval.cli.paths import Group, Reads
-from capeval.io.cache import cache_dir
+from capeval.cli.progress import Terminal
+from capeval.run import Run, cache_dir
 
 
 @click.group("data", cls=Group, invoke_without_command=True)
@@ -16,8 +17,8 @@ from capeval.io.cache import cache_dir
 def data_command(context: click.Context) -> None:
     """Show what is cached where and how big, or prepare it.
 
-    The cache directory is $CAPEVAL_CACHE, else $XDG_CACHE_HOME/capeval, else ~/.cache/capeval. Everything in it can be
-    deleted: it is made again when it is needed.
+    The cache directory is $CAPEVAL_CACHE, else the usual one of this system (~/.cache/capeval on Linux).
+    Everything in it can be deleted: it is made again when it is needed.
     """
     if context.invoked_subcommand:
         return
@@ -42,7 +43,7 @@ def prepare_command() -> None:
     from capeval.text.paraphrase import find_table, load_phrases
 
     table: Path = find_table()
-    load_phrases(table)
+    load_phrases(table, Run(progress=Terminal()))
     note(f"METEOR's index of paraphrases is in {cache_dir()}")
 
 
@@ -58,7 +59,7 @@ def import_command(what: str, file: str | None) -> None:
     Without FILE the jar is looked for where pycocoevalcap, a local Maven repository or $CORENLP_HOME keeps it. Nothing
     in the file is executed.
     """
-    from capeval.parse.grammar import import_grammar
+    from capeval.scene.official.grammar import import_grammar
 
     note(f"{import_grammar(file)}: the grammar is in place; `spice` and `spider` can be used")
 
@@ -71,11 +72,10 @@ def fetch_command(what: str, url: str | None) -> None:
 
     Only the grammar is kept, and its checksum is verified. It is licensed under the GPL and not part of capeval.
     """
-    from capeval.parse.fetch import ARCHIVE_URL, NOTICE, fetch_grammar
-    from capeval.progress import bar
+    from capeval.scene.official.fetch import ARCHIVE_URL, NOTICE, fetch_grammar
 
     note(f"{NOTICE}\nFrom {url or ARCHIVE_URL}")
-    with bar("fetching", None, "bytes") as show:
+    with Terminal().bar("fetching", None, "bytes") as show:
         path = fetch_grammar(url, progress=lambda done, total: show(done))
     note(f"{path}: the grammar is in place; `spice` and `spider` can be used")
 

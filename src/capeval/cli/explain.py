@@ -6,7 +6,9 @@ import click
 
 from capeval.cli.common import options, print_json, print_table, tokenizer_option
 from capeval.cli.paths import Command
+from capeval.cli.progress import Terminal
 from capeval.errors import CapevalError
+from capeval.run import Run
 from capeval.types import Explanation, Metric
 
 
@@ -41,11 +43,12 @@ def explain_command(metric: str, candidate: str, references: tuple[str, ...], fo
         chosen = parse(metric).metric
     except CapevalError as problem:
         raise click.UsageError(str(problem)) from problem
-    if type(chosen).explain is Metric.explain:
+    if not chosen.can_explain():
         able = [name for name, each in metric_classes().items() if each.explain is not Metric.explain]
         raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
-    tokens, *others = tokenize([candidate, *references], tokenizer)
-    explanations = chosen.explain(tokens, others)
+    run = Run(tokenizer, progress=Terminal())
+    tokens, *others = tokenize([candidate, *references], run)
+    explanations = chosen.explain(tokens, others, run)
     if format_ == "json":
         print_json([_as_dict(each) for each in explanations])
         return

@@ -6,6 +6,7 @@ import click
 
 from capeval.cli.common import note, options, threads_option
 from capeval.cli.paths import Command, Reads, Writes, pictures_below
+from capeval.cli.progress import running
 from capeval.errors import CapevalError
 
 
@@ -34,7 +35,8 @@ def features_command(folder: str, output: str, encoder: str, regions: bool, on_e
     """
     from capeval.runtime.extract import extract, find_pictures
 
-    found = extract(find_pictures(folder), output, encoder=encoder, regions=regions, on_error=on_error, threads=threads)
+    with running(threads=threads) as run:
+        found = extract(find_pictures(folder), output, encoder=encoder, regions=regions, on_error=on_error, run=run)
     for problem in found.bad:
         note(f"left out: {problem}")
     there = f", {found.there:,} were there already" if found.there else ""

@@ -28,8 +28,8 @@ def join_command(
     capeval score part2.jsonl -r refs2.json -m bleu -m 'cider_d(df=coco-val2014)' --save part2.npz
     capeval join part1.npz part2.npz
     """
-    from capeval.io.results import write_rows
-    from capeval.stored import join, load
+    from capeval.io.scores import write_rows
+    from capeval.results import join, load
 
     result = join([load(part) for part in parts])
     if per_caption:

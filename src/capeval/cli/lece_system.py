@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from capeval.cli.common import format_option, note, options, print_csv, print_json, print_table, references_option
 from capeval.cli.paths import Command, Reads, WritesInto, feature_files, pictures_below
 from capeval.errors import CapevalError, DataError, MissingExtra
+from capeval.run import Run
+
+if TYPE_CHECKING:
+    from capeval.train.tasks.lece.system import SystemScore
 
 _NEGATIVES = "negatives=['machine', 'rc', 'wp', 'rw']"  # a system brings no Monte Carlo samples
 
@@ -62,43 +66,24 @@ def lece_system_command(
         raise MissingExtra("`capeval lece-system`, which trains,", "train")
     from pathlib import Path
 
-    from capeval.io.cache import cache_dir
+    from capeval.cli.progress import running
     from capeval.io.captions import join, read_candidates, read_references
-    from capeval.progress import status
     from capeval.train.config import read_config
-    from capeval.train.lece_config import Config
-    from capeval.train.lece_system import check_system, score_system
+    from capeval.train.tasks.lece.config import Config
+    from capeval.train.tasks.lece.system import score_systems
 
     config = read_config(Config, settings=[_NEGATIVES, *settings, f"context={context}"])
     if "mc" in config.negatives:
         raise click.UsageError("--set negatives: a system has no Monte Carlo samples; leave mc out")
     dataset = join(read_candidates(candidates), read_references(*references)).dataset
-    pictures = None if context == "reference" else _pictures(images, features, dataset.images, threads)
-    captions: dict[str, dict[str, str]] = {}
-    for sample in dataset:
-        own = captions.setdefault(sample.system, {})
-        if sample.image in own:
-            raise DataError(f"two captions of {sample.system or 'the system'} for one image.", ids=[sample.image])
-        own[sample.image] = sample.candidate
-    humans = {sample.image: sample.references for sample in dataset}
-    for system, own in captions.items():
-        check_system(system, own, humans)
-    place = Path(work) if work else cache_dir() / "lece-system"
-    results: list[Any] = []
-    with status() as step:
-
-        def tell(seed: int, fold: int) -> None:
-            which = f", system {len(results) + 1} of {len(captions)}" if len(captions) > 1 else ""
-            step(f"training a critique{which}, seed {seed + 1} of {seeds}, fold {fold + 1} of 2")
-
-        for system, own in captions.items():
-            refs = {image: humans[image] for image in own}
-            found = score_system(system, own, refs, pictures, config, range(seeds), place, threads=threads, tell=tell)
-            results.append(found)
-    _print(results, format_, several=len(captions) > 1)
+    with running(threads=threads) as run:
+        pictures = None if context == "reference" else _pictures(images, features, dataset.images, run)
+        place = Path(work) if work else run.cache / "lece-system"
+        results = score_systems(dataset, pictures, config, range(seeds), place, run=run)
+    _print(results, format_)
 
 
-def _pictures(images: str | None, features: str | None, needed: list[str], threads: int) -> Any:
+def _pictures(images: str | None, features: str | None, needed: list[str], run: Run) -> Any:
     if images and features:
         raise click.UsageError("give --images or --features, not both")
     if features:
@@ -109,7 +94,7 @@ def _pictures(images: str | None, features: str | None, needed: list[str], threa
         from capeval.runtime.extract import find_pictures
         from capeval.runtime.pictures import PictureFiles
 
-        found = PictureFiles(find_pictures(images), threads=threads)
+        found = PictureFiles(find_pictures(images), run=run)
     else:
         raise CapevalError(
             "pictures are needed: --images DIR or --features FILE. Without any: --context reference judges captions by "
@@ -121,7 +106,8 @@ def _pictures(images: str | None, features: str | None, needed: list[str], threa
     return found
 
 
-def _print(results: list[Any], format_: str, *, several: bool) -> None:
+def _print(results: list[SystemScore], format_: str) -> None:
+    several = len(results) > 1
     if format_ == "json":
         rows = [
             {
@@ -144,5 +130,5 @@ def _print(results: list[Any], format_: str, *, several: bool) -> None:
         print_csv(header, cells)
         return
     note(f"mean over {len(results[0].scores)} seeds; spread: standard deviation over the seeds")
-    shown = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in cells]
+    shown = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells]
     print_table(header, shown, numbers=range(int(several), len(header)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import click
 
 from capeval.cli.common import format_option, print_csv, print_json, print_table
 from capeval.cli.paths import Command
 from capeval.registry import metric_classes
+from capeval.types import parameters_of
 
 
 @click.command("list", cls=Command)
@@ -17,7 +16,7 @@ def list_command(format_: str) -> None:
     """List the metrics, the scores each gives and its parameters with their defaults."""
     rows = []
     for name, metric in metric_classes().items():
-        parameters = ", ".join(f"{f.name}={_shown(f.default)}" for f in fields(metric))  # type: ignore[arg-type]
+        parameters = ", ".join(f"{f.name}={_shown(f.default)}" for f in parameters_of(metric))
         needs = " and ".join(metric.info.needs) or "nothing"
         rows.append([name, " ".join(metric.info.names), parameters, needs, metric.info.summary, metric.info.citation])
     header = ["metric", "scores", "parameters", "needs", "what it is", "citation"]

@@ -9,9 +9,10 @@ import click
 
 from capeval.cli.common import note, options, threads_option, tokenizer_option
 from capeval.cli.paths import Command, Reads
+from capeval.cli.progress import running
 from capeval.cli.text import read_lines
-from capeval.progress import status
-from capeval.spice.tuples import SceneTuple
+from capeval.run import Run
+from capeval.scene.tuples import SceneTuple
 
 BLOCK = 5000
 """Lines that are parsed and written at once."""
@@ -49,26 +50,26 @@ def parse_command(file: str, parser: str | None, format_: str, tokenizer: str, t
     `relations` [subject, relation, object], and all of them as SPICE's `tuples`. `spice(parses=...)` reads it. Which
     parser was used is said on standard error.
     """
-    from capeval.parse import default_parser
+    from capeval.scene import default_parser
     from capeval.text.tokenize import tokenize
 
     chosen = parser or default_parser()
     note(f"parser: {chosen}")
     write, lines = _conllu if format_ == "conllu" else _json_lines, read_lines(file)
-    with status() as step:
-        step("parsing")
+    with running(tokenizer, threads) as run:
+        run.progress.step("parsing")
         # Piece by piece: there may be millions.
         for start in range(0, len(lines), BLOCK):
-            captions = [" ".join(tokens) for tokens in tokenize(lines[start : start + BLOCK], tokenizer, threads)]
-            click.echo("".join(write(captions, chosen, threads)), nl=False)
+            captions = [" ".join(tokens) for tokens in tokenize(lines[start : start + BLOCK], run)]
+            click.echo("".join(write(captions, chosen, run)), nl=False)
 
 
-def _json_lines(captions: Sequence[str], parser: str, threads: int) -> Iterator[str]:
-    from capeval.fastparse import fast_parser
-    from capeval.parse import tuples_of
+def _json_lines(captions: Sequence[str], parser: str, run: Run) -> Iterator[str]:
+    from capeval.scene import tuples_of
+    from capeval.scene.fast import fast_parser
 
     found: Iterable[list[SceneTuple]]
-    found = fast_parser().tuples(captions, threads) if parser == "fast" else tuples_of(captions, threads)
+    found = fast_parser().tuples(captions, run.threads) if parser == "fast" else tuples_of(captions, parser, run)
     for caption, tuples in zip(captions, found, strict=True):
         yield json.dumps({"caption": caption, **_by_kind(tuples)}, ensure_ascii=False) + "\n"
 
@@ -85,11 +86,11 @@ def _by_kind(tuples: Sequence[SceneTuple]) -> dict[str, list[object]]:
     }
 
 
-def _conllu(captions: Sequence[str], parser: str, threads: int) -> Iterator[str]:
-    from capeval.parse import dependencies_of
-    from capeval.parse.graph import enhanced_graph
+def _conllu(captions: Sequence[str], parser: str, run: Run) -> Iterator[str]:
+    from capeval.scene import dependencies_of
+    from capeval.scene.graph import enhanced_graph
 
-    for caption, (tokens, basic) in zip(captions, dependencies_of(captions, parser, threads), strict=True):
+    for caption, (tokens, basic) in zip(captions, dependencies_of(captions, parser, run), strict=True):
         yield f"# text = {caption}\n"
         graph = enhanced_graph(tokens, basic)
         heads = {dependent: (head, relation) for head, dependent, relation in basic}

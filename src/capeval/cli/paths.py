@@ -185,15 +185,14 @@ def checkpoint_files(value: str, params: Mapping[str, Any]) -> Iterable[PathLike
 
 def metric_files(value: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
     """Files and folders that parameters of a metric name, such as `df`."""
-    from dataclasses import fields
-
     from capeval.registry import parse
+    from capeval.types import parameters_of
 
     try:
         metric = parse(value).metric
     except CapevalError:
         return  # what is wrong with it is told with all others
-    for field in fields(metric):  # type: ignore[arg-type]
+    for field in parameters_of(metric):
         text = getattr(metric, field.name)
         if isinstance(text, str) and text != field.default:
             yield text

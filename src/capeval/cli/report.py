@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from capeval.cli.common import command_line, note, options
 from capeval.cli.paths import Command, Reads, Writes, WritesInto
+from capeval.cli.progress import running
 from capeval.errors import DataError
-from capeval.evaluate import Result
-from capeval.progress import status
+from capeval.results import Result
+from capeval.run import Run
 from capeval.types import Array, Dataset
 
 
@@ -63,14 +64,14 @@ def report_command(
 
     if output or figures:
         require_matplotlib()
-    with status() as step:
-        step("reading results")
+    with running() as run:
+        run.progress.step("reading results")
         known = read_references(*references) if references else None
         made = report(results, title=title, scores=files, references=known, command=command_line())
         try:
             texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]
-            texts.append((output, made.html(step) if output else ""))
-            drawn = made.write_figures(figures, step) if figures else []
+            texts.append((output, made.html(run.progress.step) if output else ""))
+            drawn = made.write_figures(figures, run.progress.step) if figures else []
         except DAMAGE as problem:
             raise DataError(
                 f"a result is not as the command wrote it and cannot be shown: {type(problem).__name__}: {problem}"
@@ -102,7 +103,7 @@ def write_score_report(
     dataset: Dataset,
     scores: dict[str, Any],
     elsewhere: Mapping[str, Array],
-    step: Callable[[str], None],
+    run: Run,
 ) -> None:
     """The page of `capeval score --report`."""
     from capeval.report import CaptionScores, report
@@ -112,5 +113,5 @@ def write_score_report(
         "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
     ).beside(elsewhere)
     made = report([scores, rows], command=command_line())
-    made.write(path, step)
+    made.write(path, run.progress.step)
     note(f"wrote {path}")

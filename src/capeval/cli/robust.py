@@ -26,7 +26,7 @@ from capeval.cli.common import (
     threads_option,
 )
 from capeval.cli.paths import Group, Reads, Writes
-from capeval.progress import status
+from capeval.cli.progress import running
 
 candidates_argument = click.argument("candidates", metavar="[CANDIDATES]", required=False, type=Reads())
 scores_option = click.option(
@@ -90,8 +90,8 @@ def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str
     Scores are divided by that of the untouched captions. Gamma 0 and 1 are always there. The neighbours of rc look
     alike, where pictures or features are given; else their references share words.
     """
-    from capeval import robust
-    from capeval.robust.curves import GAMMAS, TRANSFORMS
+    from capeval.bench import robust
+    from capeval.perturb.degrees import GAMMAS, TRANSFORMS
 
     more = {
         "candidates": given.pop("candidates"),
@@ -125,7 +125,7 @@ def distractors_command(ctx: click.Context, /, parser: str | None, resamples: in
     person or scene (share), and the person or scene alone (just). Its references are the other captions of the image.
     Figures are percentages with 95 % intervals; ties count one half.
     """
-    from capeval import robust
+    from capeval.bench import robust
 
     found = _run(ctx, robust.distractors, {"parser": parser, "resamples": resamples}, given)
     _print_choices(found)
@@ -144,7 +144,7 @@ def components_command(ctx: click.Context, /, parser: str | None, resamples: int
 
     Figures are percentages with 95 % intervals, for objects, actions and properties (count, colour, state).
     """
-    from capeval import robust
+    from capeval.bench import robust
 
     more = {"candidates": given.pop("candidates"), "parser": parser, "resamples": resamples}
     _print_choices(_run(ctx, robust.components, more, given))
@@ -163,7 +163,7 @@ def probe_command(ctx: click.Context, /, **given: Any) -> None:
 
     The table has the score of the captions that could be changed, and what it was before.
     """
-    from capeval import robust
+    from capeval.bench import robust
 
     found = _run(ctx, robust.probe, {"candidates": given.pop("candidates")}, given)
     if found is None:
@@ -194,7 +194,7 @@ def attacks_command(ctx: click.Context, /, **given: Any) -> None:
     \b
     capeval robust attacks -r refs.json -m spice -m cider_d
     """
-    from capeval import robust
+    from capeval.bench import robust
 
     found = _run(ctx, robust.attacks, {"candidates": given.pop("candidates")}, given)
     if found is None:
@@ -221,15 +221,15 @@ def _run(
         raise click.UsageError("--write needs a file: standard output has the result")
     from capeval.io.captions import read_references
 
-    with status() as step:
-        step("reading references")
+    with running(threads=given["threads"]) as run:
+        run.progress.step("reading references")
         outcome = check(
             read_references(*given["references"]), () if only_write else metrics, scores=scores, sample=given["sample"],
             images=given["images"], features=given["features"], seed=given["seed"],
-            threads=given["threads"], progress=step, note=note, **more,
+            run=run, **more,
         )  # fmt: skip
         if write:
-            step("writing captions")
+            run.progress.step("writing captions")
             outcome.write(write)
     if write:
         note(f"{len(outcome.dataset):,} captions were written to {write}.")

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from capeval.api import open_pictures
 from capeval.cli.common import (
     blank_nan,
     checked,
@@ -31,10 +30,12 @@ from capeval.cli.common import (
     tokenizer_option,
 )
 from capeval.cli.paths import Command, Reads, Writes
+from capeval.cli.progress import running
 from capeval.cli.report import check_report_options, write_score_report
-from capeval.evaluate import Result, evaluate
+from capeval.evaluate import evaluate
 from capeval.io.captions import join, read_candidates, read_references
-from capeval.progress import status
+from capeval.results import Result
+from capeval.runtime.pictures import open_pictures
 from capeval.types import Array
 
 Intervals = dict[str, tuple[float, float]]
@@ -98,11 +99,11 @@ def score_command(
     if not references:
         refuse_without_references(wanted, bool(images or features))
     check_report_options(page, files)
-    with status() as step:
-        step("reading files")
+    with running(tokenizer, threads) as run:
+        run.progress.step("reading files")
         known = read_references(*references) if references else None
         joined = join(read_candidates(candidates), known, strict=strict)
-        joined.dataset.pictures = open_pictures(images, features, threads)
+        joined.dataset.pictures = open_pictures(images, features, run)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
         elsewhere: dict[str, Array] = {}
@@ -110,23 +111,23 @@ def score_command(
             from capeval.report.inputs import read_beside
 
             elsewhere = read_beside(files, joined.dataset.ids, joined.dataset.systems)
-        result = evaluate(joined.dataset, wanted, tokenizer=tokenizer, threads=threads, progress=step, note=note)
+        result = evaluate(joined.dataset, wanted, run)
         if per_caption:
-            from capeval.io.results import write_rows
+            from capeval.io.scores import write_rows
 
-            step("writing scores per caption")
+            run.progress.step("writing scores per caption")
             write_rows(per_caption, result.records())
         if save:
-            from capeval.stored import save as save_result
+            from capeval.results import save as save_result
 
             save_result(result, save)
         systems = result.by_system() if len(set(result.systems)) > 1 else {"": result}
         ranges: dict[str, Intervals] = {}
         if intervals or page:
-            step("resampling")
+            run.progress.step("resampling")
             ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
         if page:
-            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), elsewhere, step)
+            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), elsewhere, run)
     keep_json(json_file, _as_json(result, systems, ranges))
     print_result(result, systems, ranges if intervals else {}, format_)
 

@@ -6,8 +6,9 @@ import click
 
 from capeval.cli.common import note, options, threads_option, tokenizer_option
 from capeval.cli.paths import Command, Reads, Writes
+from capeval.cli.progress import running
 from capeval.io.files import read_bytes, source_name, utf8_without_bom
-from capeval.progress import status
+from capeval.run import Run
 
 
 def read_lines(file: str) -> list[str]:
@@ -29,7 +30,7 @@ def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
     from capeval.text.tokenize import tokenize
 
     lines = read_lines(file)
-    click.echo("".join(" ".join(tokens) + "\n" for tokens in tokenize(lines, tokenizer, threads)), nl=False)
+    click.echo("".join(" ".join(tokens) + "\n" for tokens in tokenize(lines, Run(tokenizer, threads))), nl=False)
 
 
 @click.command("df", cls=Command)
@@ -57,10 +58,10 @@ def df_command(references: tuple[str, ...], output: str, n: int, stem: bool, tok
     from capeval.io.dftable import write_table
     from capeval.metrics.cider import make_table
 
-    with status() as step:
-        step("reading references")
+    with running(tokenizer, threads) as run:
+        run.progress.step("reading references")
         sets = list(read_references(*references).values())
-        step("counting n-grams")
-        table = make_table(sets, n=n, stem=stem, tokenizer=tokenizer, threads=threads)
+        run.progress.step("counting n-grams")
+        table = make_table(sets, n=n, stem=stem, run=run)
         write_table(output, table)
     note(f"{output}: {len(table.df):,} n-grams that occur in two or more of {table.images:,} images")

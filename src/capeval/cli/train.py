@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from capeval.cli.common import note, options
+from capeval.cli.common import options
 from capeval.cli.paths import Command, Reads, WritesInto, feature_files, no_files
+from capeval.cli.progress import running
 from capeval.errors import UnknownName
 
 _CHECKPOINT = WritesInto(
@@ -81,9 +82,12 @@ def train_command(
     if len(files) < len(pairs):
         raise click.UsageError("--input: one file for each key")
     inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files)
-    train(
-        make(read_config(kind, config, settings), inputs), out, resume=resume, threads=threads, device=device, note=note
-    )
+    chosen = read_config(kind, config, settings)
+    with running(threads=threads) as run:
+        run.progress.step("reading what there is to train on")
+        task = make(chosen, inputs)
+        run.progress.step(f"training {name}")
+        train(task, out, resume=resume, device=device, run=run)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Dependency trees to the tuples of SPICE, by the rules of `capeval.parse.graph` and `capeval.spice.tuples`."""
+"""Dependency trees to the tuples of SPICE, by the rules of `capeval.scene.graph` and `capeval.scene.tuples`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def dependency_tuples(
     stand. `tokens` are rows of it. `heads` are words of the same caption, counted from 1, or 0, and `relations` numbers
     of `names`; words without a head, and only those, have the relation root.
     """
-    from capeval.parse.graph import enhanced_graph
-    from capeval.spice.graph_types import Token
-    from capeval.spice.tuples import tuples_of_graph
+    from capeval.scene.graph import enhanced_graph
+    from capeval.scene.graph_types import Token
+    from capeval.scene.tuples import tuples_of_graph
 
     check_captions(tokens, offsets)
     check_array(heads, np.int32, 1, "heads")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.engine.checks import check_array, check_offsets, check_range, check_rows, check_threads
-from capeval.spice.scene import COLUMNS, SceneGraph, compare
+from capeval.scene.scene_graph import COLUMNS, SceneGraph, compare
 from capeval.types import Array, Ints
 
 Longs = npt.NDArray[np.int64]

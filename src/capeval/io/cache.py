@@ -19,13 +19,6 @@ from capeval.io.files import writing
 ADVICE = "Set CAPEVAL_CACHE to a directory that can be written"
 
 
-def cache_dir() -> Path:
-    """CAPEVAL_CACHE, else XDG_CACHE_HOME/capeval, else ~/.cache/capeval. Nothing is created."""
-    if chosen := os.environ.get("CAPEVAL_CACHE"):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "capeval"
-
-
 def built_once(path: Path, is_good: Callable[[Path], bool], build: Callable[[IO[bytes]], None]) -> Path:
     """The file at `path`, built if it is missing or damaged. Of several processes one builds, the others wait."""
     if is_good(path):
@@ -45,11 +38,11 @@ def built_once(path: Path, is_good: Callable[[Path], bool], build: Callable[[IO[
     return path
 
 
-def remembered(path: Path, question: str, answer: Callable[[Path], str]) -> str:
+def remembered(path: Path, question: str, answer: Callable[[Path], str], cache: Path) -> str:
     """What `answer` says about a file's content; asked again only when the file's size or time has changed."""
     status = path.stat()
     key = f"{question}\n{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}\n{status.st_ino}"
-    note = cache_dir() / "known" / hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
+    note = cache / "known" / hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
     with suppress(OSError, ValueError):
         text = note.read_text(encoding="ascii")
         if text.endswith("\n"):

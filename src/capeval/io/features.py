@@ -19,6 +19,7 @@ from capeval.errors import DataError, MissingExtra
 from capeval.io.cache import remembered, sha256_of
 from capeval.io.featurestore import Store, is_store
 from capeval.io.files import PathLike
+from capeval.run import cache_dir
 
 Floats = npt.NDArray[np.float32]
 
@@ -178,7 +179,10 @@ class StoredFeatures(Features):
 class ArrayFeatures(Features):
     """Features that a user brings: arrays with one row for each id."""
 
-    def __init__(self, source: PathLike, ids: Sequence[str], arrays: Mapping[str, Any]) -> None:
+    def __init__(
+        self, source: PathLike, ids: Sequence[str], arrays: Mapping[str, Any], cache: Path | None = None
+    ) -> None:
+        self._cache = cache or cache_dir()
         self.source, self._ids, self._arrays = str(source), list(ids), dict(arrays)
         self._place = {key: row for row, key in enumerate(self._ids)}
         self._check()
@@ -218,7 +222,9 @@ class ArrayFeatures(Features):
     def digest(self) -> str:
         # The ids of a .npy file lie in another one.
         ids = "\n".join(self._ids).encode()
-        return hashlib.sha256(remembered(Path(self.source), "sha256", sha256_of).encode() + ids).hexdigest()
+        return hashlib.sha256(
+            remembered(Path(self.source), "sha256", sha256_of, self._cache).encode() + ids
+        ).hexdigest()
 
     def contents(self, images: Sequence[str]) -> list[str]:
         # The file as a whole: features of half a gigabyte are not read again for their hashes.
@@ -242,7 +248,7 @@ class ArrayFeatures(Features):
         return self._rows("boxes", self.known(images)) if "boxes" in self._arrays else None
 
 
-def open_features(path: PathLike) -> Features:
+def open_features(path: PathLike, cache: Path | None = None) -> Features:
     """Features by image id from a store, or from .npy, .npz or .h5 (see docs/tasks/features.md)."""
     ending = Path(path).suffix.lower()
     if not Path(path).is_file():
@@ -252,7 +258,7 @@ def open_features(path: PathLike) -> Features:
     found = _read_npy(path) if ending == ".npy" else _read_npz(path) if ending == ".npz" else _read_h5(path)
     if "ids" not in found:
         raise DataError("there is no array `ids` that says which image each row belongs to", file=str(path))
-    return ArrayFeatures(path, _ids(found.pop("ids"), str(path)), found)
+    return ArrayFeatures(path, _ids(found.pop("ids"), str(path)), found, cache)
 
 
 def _read_npy(path: PathLike) -> dict[str, Any]:

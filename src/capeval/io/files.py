@@ -69,6 +69,30 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 @contextmanager
+def opened(path: PathLike) -> Iterator[io.BufferedReader]:
+    """A text file or standard input as a stream of bytes: unpacked when it is gzip, without a byte order mark."""
+    source = source_name(path)
+    try:
+        file = cast(io.BufferedReader, sys.stdin.buffer) if is_standard_stream(path) else open(path, "rb")  # noqa: SIM115
+    except FileNotFoundError:
+        raise DataError("there is no such file", file=source) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=source) from error
+    with file:
+        if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+            with unpacking(file, source) as stream:
+                yield _after_mark(stream)
+        else:
+            yield _after_mark(file)
+
+
+def _after_mark(stream: io.BufferedReader) -> io.BufferedReader:
+    if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        stream.read(len(codecs.BOM_UTF8))
+    return stream
+
+
+@contextmanager
 def unpacking(packed: IO[bytes], source: str) -> Iterator[io.BufferedReader]:
     """The content of a gzip file as a stream; DataError where it is damaged, or made to fill the memory."""
     try:

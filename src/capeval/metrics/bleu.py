@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from capeval.text.corpus import Corpus
+from capeval.corpus import Corpus
 from capeval.types import Array, Info, Metric
 
 # The official code's guards against division by zero. They shift scores of captions without matches from 0 to about

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from capeval.corpus import Corpus, Ngrams
 from capeval.errors import DataError, ExpressionError
-from capeval.text.corpus import Corpus, Ngrams
+from capeval.run import Run
 from capeval.text.stem import stem
 from capeval.types import Array, Dataset, Info, Ints, Metric
 
@@ -72,7 +73,7 @@ class Cider(Metric):
     def joinable(self) -> bool:
         return self.df != "corpus"
 
-    def signature_extras(self) -> dict[str, Any]:
+    def signature_extras(self, run: Run) -> dict[str, Any]:
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
         return {"stemmer": "porter2"} | table if self.stem else table
 
@@ -93,7 +94,7 @@ class Cider(Metric):
 
     def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
         table = load_table(self.df)
-        wanted = {"tokenizer": corpus.tokenizer, "stem": self.stem, "n": self.n}
+        wanted = {"tokenizer": corpus.run.tokenizer, "stem": self.stem, "n": self.n}
         found = {"tokenizer": table.tokenizer, "stem": table.stem, "n": table.n}
         if wanted | {"n": found["n"]} != found or table.n < self.n:
             raise DataError(
@@ -164,17 +165,16 @@ def make_table(
     *,
     n: int = 4,
     stem: bool = False,
-    tokenizer: str = "ptb",
-    threads: int = 1,
+    run: Run | None = None,
 ) -> DfTable:
     """The table of a reference collection: in how many images' references each n-gram occurs."""
     from capeval.io.dftable import table_from_counts
 
-    corpus = Corpus(Dataset([], [], [], reference_sets, []), tokenizer, threads)
+    corpus = Corpus(Dataset([], [], [], reference_sets, []), run)
     grams = _stemmed_ngrams(corpus, n) if stem else corpus.ngrams(n)
     vocabulary = _stemmed_vocabulary(corpus) if stem else corpus.words.vocabulary
     counts = _document_frequency(corpus, grams)
-    return table_from_counts(len(reference_sets), n, tokenizer, stem, vocabulary, grams.grams, counts)
+    return table_from_counts(len(reference_sets), n, corpus.run.tokenizer, stem, vocabulary, grams.grams, counts)
 
 
 def _document_frequency(corpus: Corpus, grams: Ngrams) -> Ints:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from capeval.corpus import Corpus
 from capeval.errors import DataError, ExpressionError, Unavailable
-from capeval.text.corpus import Corpus, Longs
-from capeval.types import Array, Floats, Info, Metric
+from capeval.run import Run
+from capeval.types import Array, Floats, Info, Longs, Metric
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
@@ -55,7 +56,6 @@ class Lece(Metric):
                 f"{known}; `capeval train lece` makes others, for checkpoint=FOLDER"
             )
 
-    @property
     def trained_on(self) -> tuple[str, ...]:
         return tuple(self._checkpoint().facts.get("trained_on", ()))
 
@@ -67,7 +67,7 @@ class Lece(Metric):
     def instead(self) -> str:
         return _TEXT_ONLY
 
-    def signature_extras(self) -> dict[str, Any]:
+    def signature_extras(self, run: Run) -> dict[str, Any]:
         known = self._checkpoint()
         extras = {"checkpoint": known.digest}
         if self.checkpoint:  # which is neither what `context` nor what `negatives` says

@@ -8,20 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
+from capeval.corpus import Corpus, Words
 from capeval.engine import alignment
 from capeval.engine.alignment import CHUNKS, is_perfect, precision_recall_fragmentation, scores
-from capeval.text.corpus import Corpus, Longs, Words
+from capeval.run import Run
 from capeval.text.lexicon import function_words, load_lexicon
 from capeval.text.normalize import normalize_all
 from capeval.text.paraphrase import find_table, load_phrases, table_digest
 from capeval.text.stem import stem
-from capeval.types import Array, Explanation, Info, Ints, Metric
+from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULES = ("exact", "stem", "synonym", "paraphrase")
@@ -46,7 +47,7 @@ class Meteor(Metric):
     def stats(self, corpus: Corpus) -> Array:
         """Lengths, matched words by module and kind, and chunks, against the best reference."""
         words = normalized_words(corpus.pieces)
-        phrases = find_phrases(words, corpus.engine, corpus.threads)
+        phrases = find_phrases(words, corpus.run)
         result: Array = corpus.engine.meteor_stats(
             words.tokens,
             words.offsets,
@@ -70,17 +71,17 @@ class Meteor(Metric):
     def from_totals(self, totals: Array, rows: int | Array) -> Array:
         return scores(totals, PARAMETERS)[..., None]
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
         explanations = []
         for reference in references:
-            found = align_tokens(candidate, reference)
+            found = align_tokens(candidate, reference, run)
             rows = [(" ".join(pair.candidate), " ".join(pair.reference), pair.module) for pair in found.pairs]
             header = ("candidate", "reference", "module")
             explanations.append(Explanation(" ".join(reference), found.facts(), header, rows))
         return explanations
 
-    def signature_extras(self) -> dict[str, str]:
-        return {"paraphrases": table_digest(find_table())[:12]}
+    def signature_extras(self, run: Run) -> dict[str, str]:
+        return {"paraphrases": table_digest(find_table(), run)[:12]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,13 @@ class Alignment:
         return {name: getattr(self, name) for name in names}
 
 
-def align_tokens(candidate: Sequence[str], reference: Sequence[str]) -> Alignment:
+def align_tokens(candidate: Sequence[str], reference: Sequence[str], run: Run) -> Alignment:
     """The alignment of two tokenised captions."""
     texts = normalize_all([" ".join(candidate), " ".join(reference)])
     number: dict[str, int] = {}
     tokens = np.array([number.setdefault(word, len(number)) for text in texts for word in text], np.int32)
     words = Words(tokens, np.cumsum([0, *map(len, texts)], dtype=np.int64), list(number))
-    starts, lengths, phrases, phrase_offsets, links, link_offsets = find_phrases(words, engine.load(), threads=1)
+    starts, lengths, phrases, phrase_offsets, links, link_offsets = find_phrases(words, run)
     known = alignment.knowledge_of(*word_facts(words.vocabulary), links, link_offsets)
     ours, theirs = alignment.captions_of(words.tokens, words.offsets, starts, lengths, phrases, phrase_offsets)
     matches = alignment.align(ours, theirs, known)
@@ -157,12 +158,12 @@ class WordFacts(NamedTuple):
     synset_offsets: Longs
 
 
-def find_phrases(words: Words, chosen: Any, threads: int) -> tuple[Ints, Ints, Ints, Longs, Ints, Longs]:
+def find_phrases(words: Words, run: Run) -> tuple[Ints, Ints, Ints, Longs, Ints, Longs]:
     """Where phrases of the paraphrase table occur, and which of them are paraphrases of each other."""
-    table = load_phrases(find_table())
+    table = load_phrases(find_table(), run)
     numbers = table.numbers_of(words.vocabulary)
-    found: tuple[Ints, Ints, Ints, Longs, Ints, Longs] = chosen.find_phrases(
-        words.tokens, words.offsets, numbers, *table[1:], threads=threads
+    found: tuple[Ints, Ints, Ints, Longs, Ints, Longs] = engine.load(run.engine).find_phrases(
+        words.tokens, words.offsets, numbers, *table[1:], threads=run.threads
     )
     return found
 

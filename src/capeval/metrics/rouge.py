@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from capeval.corpus import Corpus
 from capeval.errors import ExpressionError
-from capeval.text.corpus import Corpus
 from capeval.types import Array, Info, Metric
 
 

@@ -10,11 +10,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capeval.spice.scene import COLUMNS, explain, meanings_of, sort_of
-from capeval.spice.source import file_digest, tuples_from_file, tuples_from_parser
-from capeval.spice.tuples import SceneTuple
-from capeval.text.corpus import Corpus, Longs, Words
-from capeval.types import Array, Explanation, Info, Ints, Metric
+from capeval.corpus import Corpus, Words
+from capeval.run import Run
+from capeval.scene import tuples_of
+from capeval.scene.scene_graph import COLUMNS, explain, meanings_of, sort_of
+from capeval.scene.tuple_files import file_digest, tuples_from_file
+from capeval.scene.tuples import SceneTuple
+from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
 
 SORTS = ("", *COLUMNS[3:])
 
@@ -38,7 +40,9 @@ class Spice(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """For each kind: matched tuples, tuples of the candidate, tuples of the references."""
-        return corpus.memo((self.info.name, self.parses), lambda: self._stats(corpus))
+        tuples = self._tuples(tokenised(corpus.pieces), corpus.run)
+        result: Array = corpus.engine.scene_stats(*number_tuples(tuples), *corpus.rows, threads=corpus.threads)
+        return result
 
     def per_sample(self, stats: Array) -> Array:
         """Of a kind that the references do not speak of there is no score: NaN."""
@@ -57,9 +61,9 @@ class Spice(Metric):
         sums, counts = np.split(totals, 2, axis=-1)
         return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
         texts = [" ".join(tokens) for tokens in (candidate, *references)]
-        ours, *theirs = self._tuples(texts, threads=1)
+        ours, *theirs = self._tuples(texts, run)
         found = explain(ours, [each for tuples in theirs for each in tuples])
         rows = [
             (fate, "(" + ", ".join(str(part) for part in each) + ")")
@@ -69,22 +73,17 @@ class Spice(Metric):
         facts = {self.info.name: found.f, "precision": found.precision, "recall": found.recall}
         return [Explanation(" / ".join(texts[1:]), facts, ("", "tuple"), rows)]
 
-    def signature_extras(self) -> dict[str, str]:
+    def signature_extras(self, run: Run) -> dict[str, str]:
         if self.parses:
             return {"tuples": file_digest(self.parses)[:12]}
-        from capeval.parse.pipeline import REVISION, official_parser
+        from capeval.scene.pipeline import REVISION, official_parser
 
-        return {"grammar": official_parser().grammar.digest[:12], "parser": str(REVISION)}
+        return {"grammar": official_parser(run).grammar.digest[:12], "parser": str(REVISION)}
 
-    def _tuples(self, captions: list[str], threads: int) -> list[list[SceneTuple]]:
+    def _tuples(self, captions: list[str], run: Run) -> list[list[SceneTuple]]:
         if self.parses:
             return tuples_from_file(self.parses, captions)
-        return tuples_from_parser(captions, threads, self.parser)
-
-    def _stats(self, corpus: Corpus) -> Array:
-        tuples = self._tuples(tokenised(corpus.pieces), corpus.threads)
-        result: Array = corpus.engine.scene_stats(*number_tuples(tuples), *corpus.rows, threads=corpus.threads)
-        return result
+        return tuples_of(captions, self.parser, run)
 
 
 def f_scores(counts: Array) -> Array:

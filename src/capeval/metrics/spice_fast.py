@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from capeval.metrics.spice import Spice
-from capeval.spice.scene import COLUMNS
+from capeval.run import Run
+from capeval.scene.scene_graph import COLUMNS
 from capeval.types import Info
 
 
@@ -24,10 +25,10 @@ class SpiceFast(Spice):
         bounds=(0.0, 2.0),
     )
 
-    def signature_extras(self) -> dict[str, str]:
+    def signature_extras(self, run: Run) -> dict[str, str]:
         if self.parses:
-            return super().signature_extras()
-        from capeval.fastparse import fast_parser
-        from capeval.parse.pipeline import REVISION
+            return super().signature_extras(run)
+        from capeval.scene.fast import fast_parser
+        from capeval.scene.pipeline import REVISION
 
         return {"weights": fast_parser().digest, "parser": f"fast {REVISION}"}

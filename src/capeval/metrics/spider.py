@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from capeval.metrics.cider import CiderD
-from capeval.metrics.spice import Spice
-from capeval.text.corpus import Corpus
-from capeval.types import Array, Info, Metric
+from capeval.expressions import write_expression
+from capeval.metrics.composite import Composite
+from capeval.types import Array, Info
 
 
 @dataclass(frozen=True)
-class Spider(Metric):
+class Spider(Composite):
     """`parses` as in `spice`, `df` as in `cider_d`."""
 
     parses: str = ""
     df: str = "corpus"
 
+    spice: ClassVar[str] = "spice"
     info: ClassVar[Info] = Info(
         name="spider",
         names=("spider",),
@@ -28,20 +28,9 @@ class Spider(Metric):
         bounds=(0.0, 6.0),
     )
 
-    def stats(self, corpus: Corpus) -> Array:
-        """The SPICE and the CIDEr-D score."""
-        spice, cider = self._parts()
-        return np.column_stack([each.per_sample(each.stats(corpus))[:, 0] for each in (spice, cider)])
+    def made_of(self) -> tuple[str, ...]:
+        parses = {"parses": self.parses} if self.parses else {}
+        return write_expression(self.spice, parses), write_expression("cider_d", {"df": self.df})
 
-    def per_sample(self, stats: Array) -> Array:
-        return np.asarray(stats.mean(axis=1, keepdims=True))
-
-    def joinable(self) -> bool:
-        return all(each.joinable() for each in self._parts())
-
-    def signature_extras(self) -> dict[str, Any]:
-        spice, cider = self._parts()
-        return {**spice.signature_extras(), **cider.signature_extras()}
-
-    def _parts(self) -> tuple[Spice, CiderD]:
-        return Spice(parses=self.parses), CiderD(df=self.df)
+    def combine(self, scores: Array) -> Array:
+        return np.asarray(scores.mean(axis=1, keepdims=True))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from capeval.metrics.cider import CiderD
-from capeval.metrics.spice import Spice
-from capeval.metrics.spice_fast import SpiceFast
 from capeval.metrics.spider import Spider
 from capeval.types import Info
 
@@ -16,6 +13,7 @@ from capeval.types import Info
 class SpiderFast(Spider):
     """`parses` as in `spice_fast`, `df` as in `cider_d`."""
 
+    spice: ClassVar[str] = "spice_fast"
     info: ClassVar[Info] = Info(
         name="spider_fast",
         names=("spider_fast",),
@@ -23,6 +21,3 @@ class SpiderFast(Spider):
         citation="Liu et al. 2017, Improved Image Captioning via Policy Gradient optimization of SPIDEr (ICCV)",
         bounds=(0.0, 6.0),
     )
-
-    def _parts(self) -> tuple[Spice, CiderD]:
-        return SpiceFast(parses=self.parses), CiderD(df=self.df)

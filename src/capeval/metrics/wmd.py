@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
+from capeval.corpus import Corpus
 from capeval.engine.transport import distances
 from capeval.errors import ExpressionError
-from capeval.text.corpus import Corpus, Longs
+from capeval.run import Run
 from capeval.text.vectors import load_vectors
-from capeval.types import Array, Explanation, Info, Ints, Metric
+from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
 
 Floats = npt.NDArray[np.float32]
 
@@ -77,16 +78,17 @@ class Wmd(Metric):
     def per_sample(self, stats: Array) -> Array:
         return stats
 
-    def signature_extras(self) -> dict[str, Any]:
-        return {"vectors": load_vectors(self.vectors).digest[:12]}
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"vectors": load_vectors(self.vectors, run).digest[:12]}
 
-    def flow(self, candidate: Sequence[str], reference: Sequence[str]) -> list[Move]:
+    def flow(self, candidate: Sequence[str], reference: Sequence[str], run: Run | None = None) -> list[Move]:
         """Which word of a tokenised candidate goes where; the distance of the two is the sum of amount * distance.
 
         Nothing moves when one of them has no known words.
         """
+        run = run or Run()
         vocabulary = list(dict.fromkeys([*candidate, *reference]))
-        vectors, place = self._known(vocabulary)
+        vectors, place = self._known(vocabulary, run)
         words = [word for word, at in zip(vocabulary, place.tolist()) if at >= 0]
         ours = np.array([candidate.count(word) for word in words], np.int64)
         theirs = np.array([reference.count(word) for word in words], np.int64)
@@ -94,7 +96,7 @@ class Wmd(Metric):
         staying = np.minimum(ours, theirs)
         giving, taking = np.flatnonzero(ours > staying), np.flatnonzero(theirs > staying)
         cost = distances(vectors[giving], vectors[taking])
-        flow = engine.load().transport(cost, (ours - staying)[giving], (theirs - staying)[taking])
+        flow = engine.load(run.engine).transport(cost, (ours - staying)[giving], (theirs - staying)[taking])
         amounts = np.diag(staying)
         amounts[np.ix_(giving, taking)] = flow
         lengths = np.zeros(amounts.shape)
@@ -104,11 +106,11 @@ class Wmd(Metric):
             for i, j in np.argwhere(amounts).tolist()
         ]
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]]) -> list[Explanation]:
-        return [self._explain(candidate, reference) for reference in references]
+    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+        return [self._explain(candidate, reference, run) for reference in references]
 
-    def _explain(self, candidate: Sequence[str], reference: Sequence[str]) -> Explanation:
-        moves = self.flow(candidate, reference)
+    def _explain(self, candidate: Sequence[str], reference: Sequence[str], run: Run) -> Explanation:
+        moves = self.flow(candidate, reference, run)
         total = sum(move.amount * move.distance for move in moves)
         return Explanation(
             reference=" ".join(reference),
@@ -119,7 +121,7 @@ class Wmd(Metric):
 
     def _bags(self, corpus: Corpus) -> Bags:
         words = corpus.words
-        vectors, place = self._known(words.vocabulary)
+        vectors, place = self._known(words.vocabulary, corpus.run)
         kept = place[words.tokens]
         is_known = kept >= 0
         offsets = np.concatenate([[0], np.cumsum(is_known)])[words.offsets].astype(np.int64)
@@ -127,9 +129,9 @@ class Wmd(Metric):
         ids, counts, offsets, found = corpus.engine.ngrams(kept[is_known], offsets, 1, corpus.threads)
         return Bags(ids, counts, offsets, np.ascontiguousarray(vectors[found[:, 0]]))
 
-    def _known(self, vocabulary: list[str]) -> tuple[Floats, Ints]:
+    def _known(self, vocabulary: list[str], run: Run) -> tuple[Floats, Ints]:
         """The vectors of the words that count, and where in them each word of the vocabulary is (-1: it does not)."""
-        table = load_vectors(self.vectors)
+        table = load_vectors(self.vectors, run)
         rows = table.rows_of(vocabulary)
         if self.stopwords:
             rows[[word in stopwords() for word in vocabulary]] = -1

@@ -26,7 +26,7 @@ class Scores(NamedTuple):
 
 
 class ParserNet(nn.Module):
-    """Takes words as numbers, see `capeval.fastparse.words`; word 0 is any unknown one and has no vector of its own."""
+    """Takes words as numbers (`capeval.scene.fast.words`); word 0 is any unknown one and has no vector of its own."""
 
     def __init__(
         self,

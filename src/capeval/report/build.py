@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from capeval import __version__
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, source_name, writing
 from capeval.report import html, tables
@@ -19,6 +18,7 @@ from capeval.report.compared import comparison_section
 from capeval.report.inputs import CaptionScores, References, read_result
 from capeval.report.plain import captions_section, scores_section
 from capeval.report.robust import robust_section
+from capeval.version import __version__
 
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 """What a result that was changed by hand may lead to."""

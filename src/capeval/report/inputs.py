@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from capeval.bench.scorefile import score_rows, scores_of
 from capeval.errors import DataError
 from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
+from capeval.io.scorefile import score_rows, scores_of
 from capeval.types import Array
 
 References = Mapping[str, Sequence[str]]

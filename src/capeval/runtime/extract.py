@@ -19,7 +19,7 @@ from capeval.errors import CapevalError, DataError
 from capeval.io.features import Floats, StoredFeatures
 from capeval.io.featurestore import BLOCK, HASH_BYTES, Layout, StoreWriter, is_store
 from capeval.io.files import PathLike
-from capeval.progress import bar
+from capeval.run import Run
 from capeval.runtime.encoder import BATCH, Encoder, prepare, read_picture, require_pillow
 
 ENDINGS = {
@@ -76,7 +76,7 @@ def extract(
     encoder: Encoder | PathLike = "lite0",
     regions: bool = False,
     on_error: str = "fail",
-    threads: int | None = None,
+    run: Run | None = None,
     shared: bool = False,
 ) -> Extracted:
     """Adds the features of pictures, given by id, to a store; those it has already, with the same content, are kept.
@@ -88,6 +88,7 @@ def extract(
     if on_error not in ("fail", "skip"):
         raise CapevalError(f"on_error is {on_error!r}; it must be fail or skip")
     require_pillow()
+    run = run or Run()
     network = encoder if isinstance(encoder, Encoder) else Encoder(encoder)
     target = Path(output)
     if target.exists() and not is_store(target):
@@ -99,12 +100,10 @@ def extract(
         # Only after the lock is held: another process might have added rows.
         there = StoredFeatures(path).hashes
         worker = _Worker(network, regions, there)
-        with warnings.catch_warnings(), bar("reading pictures", len(pictures), "pictures") as show:
+        with warnings.catch_warnings(), run.progress.bar("reading pictures", len(pictures), "pictures") as show:
             advice = "" if shared else ". With --on-error skip such pictures are left out"
             warnings.simplefilter("ignore")  # Pillow's remarks about odd files; bad ones are errors of our own
-            done = _write(
-                worker.run(list(pictures.items()), threads or os.cpu_count() or 1), writer, on_error, advice, show
-            )
+            done = _write(worker.run(list(pictures.items()), run.threads), writer, on_error, advice, show)
     if path != target and done.added + done.there:
         os.replace(path, target)
     return done

@@ -6,7 +6,6 @@ The cache goes by the content of a picture, so the same picture is encoded once,
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -14,24 +13,37 @@ from pathlib import Path
 
 import numpy as np
 
-from capeval.errors import DataError
-from capeval.io.cache import ADVICE, cache_dir
-from capeval.io.features import Features, Floats, StoredFeatures
+from capeval.errors import CapevalError, DataError
+from capeval.io.cache import ADVICE
+from capeval.io.features import Features, Floats, StoredFeatures, open_features
 from capeval.io.featurestore import DamagedStore, set_aside
 from capeval.io.files import PathLike
+from capeval.run import Run
 from capeval.runtime.encoder import DEFAULT, Encoder, read_picture
-from capeval.runtime.extract import content_hash, extract
+from capeval.runtime.extract import content_hash, extract, find_pictures
+from capeval.types import Pictures
+
+
+def open_pictures(
+    images: PathLike | Mapping[str, PathLike] | None, features: PathLike | Pictures | None, run: Run | None = None
+) -> Pictures | None:
+    """What metrics see of the pictures: features that are there, or made of picture files when they are asked for."""
+    if images is not None and features is not None:
+        raise CapevalError("give pictures (images) or their features, not both")
+    if features is not None:
+        return open_features(features) if isinstance(features, str | os.PathLike) else features
+    if images is None:
+        return None
+    return PictureFiles(find_pictures(images) if isinstance(images, str | os.PathLike) else images, run=run)
 
 
 class PictureFiles(Features):
     """Pictures by image id; nothing is read before it is needed."""
 
-    def __init__(
-        self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, threads: int | None = None
-    ) -> None:
+    def __init__(self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, run: Run | None = None) -> None:
         self.source = "the pictures"
         self._paths = {str(key): Path(path) for key, path in paths.items()}
-        self._encoder, self._threads = Encoder(encoder), threads or os.cpu_count() or 1
+        self._encoder, self._run = Encoder(encoder), run or Run()
         self._hashes: dict[str, str] = {}
         self.encoder = self._encoder.name
 
@@ -65,28 +77,30 @@ class PictureFiles(Features):
     def _keys(self, names: Sequence[str]) -> list[str]:
         """What the cache calls the pictures: the hashes of their content."""
         new = [name for name in dict.fromkeys(names) if name not in self._hashes]
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self._run.threads) as pool:
             digests = pool.map(lambda name: content_hash(read_picture(self._paths[name])).hex(), new)
             self._hashes.update(zip(new, digests))
         return [self._hashes[name] for name in names]
 
     def _encoded(self, names: Mapping[str, str], regions: bool) -> Features:
         """The cache's store, with at least these pictures in it."""
-        store = cache_dir() / "features" / f"{self.encoder.replace('/', '-')}{'-regions' if regions else ''}.features"
+        store = (
+            self._run.cache / "features" / f"{self.encoder.replace('/', '-')}{'-regions' if regions else ''}.features"
+        )
         try:
             store.parent.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise DataError(f"cannot be made: {problem.strerror}. {ADVICE}", file=str(store.parent)) from problem
-        features = _opened(store)
+        features = _opened(store, self._run)
         there = set() if features is None else set(features.ids)
         missing = {key: self._paths[name] for key, name in names.items() if key not in there}
         if features is None or missing:
-            extract(missing, store, encoder=self._encoder, regions=regions, threads=self._threads, shared=True)
+            extract(missing, store, encoder=self._encoder, regions=regions, run=self._run, shared=True)
             features = StoredFeatures(store)
         return features
 
 
-def _opened(store: Path) -> StoredFeatures | None:
+def _opened(store: Path, run: Run) -> StoredFeatures | None:
     """A damaged store makes room for a new one, but is kept: hours of work may be in it."""
     if not store.exists() or not store.stat().st_size:
         return None
@@ -97,5 +111,5 @@ def _opened(store: Path) -> StoredFeatures | None:
     except DamagedStore as problem:
         aside = set_aside(store)
         if aside is not None:
-            print(f"{problem} It was renamed to {aside.name}; a new one is made.", file=sys.stderr)
+            run.progress.note(f"{problem} It was renamed to {aside.name}; a new one is made.")
         return None

@@ -18,7 +18,6 @@ import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -26,9 +25,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capeval import progress
 from capeval.errors import DataError, MissingExtra
-from capeval.io.cache import built_once, cache_dir, remembered, sha256_of
+from capeval.io.cache import built_once, remembered, sha256_of
+from capeval.run import Run
 from capeval.types import Ints
 
 MAGIC = b"capeval phrases1"
@@ -72,15 +71,22 @@ def find_table() -> Path:
     raise MissingExtra("METEOR's paraphrase table", "meteor")
 
 
-def table_digest(table: Path) -> str:
-    return remembered(table, "sha256", sha256_of)
+def table_digest(table: Path, run: Run) -> str:
+    return remembered(table, "sha256", sha256_of, run.cache)
 
 
-@lru_cache(maxsize=2)
-def load_phrases(table: Path) -> Phrases:
+def load_phrases(table: Path, run: Run | None = None) -> Phrases:
     """The index of a table, built if the cache directory does not have it."""
-    path = cache_dir() / "meteor" / f"{table_digest(table)[:32]}.phrases"
-    return _open_index(built_once(path, _is_good, lambda stream: write_index(build_index(table), stream)))
+    run = run or Run()
+    path = run.cache / "meteor" / f"{table_digest(table, run)[:32]}.phrases"
+    if path not in _OPEN:
+        built_once(path, lambda p: _is_good(p, run), lambda stream: write_index(build_index(table, run), stream))
+        _OPEN[path] = _open_index(path)
+    return _OPEN[path]
+
+
+_OPEN: dict[Path, Phrases] = {}
+"""Indexes that were opened in this process: memory maps, which cost nothing to keep."""
 
 
 def write_index(phrases: Phrases, stream: IO[bytes]) -> None:
@@ -131,10 +137,10 @@ def _read_header(path: Path) -> tuple[int, int, int, int] | None:
     return (words, width, nodes, pairs) if size == expected else None
 
 
-def _is_good(path: Path) -> bool:
+def _is_good(path: Path, run: Run) -> bool:
     if _read_header(path) is None:
         return False
-    return remembered(path, "intact", lambda p: "yes" if _has_right_digest(p) else "no") == "yes"
+    return remembered(path, "intact", lambda p: "yes" if _has_right_digest(p) else "no", run.cache) == "yes"
 
 
 def _has_right_digest(path: Path) -> bool:
@@ -143,11 +149,11 @@ def _has_right_digest(path: Path) -> bool:
         return sha256_of(path, without_last=DIGEST_SIZE) == stream.read().hex()
 
 
-def build_index(table: Path) -> Phrases:
+def build_index(table: Path, run: Run) -> Phrases:
     """Reads the table and makes the tree."""
     number: defaultdict[bytes, int] = defaultdict(count().__next__)
     sources, targets = array("i"), array("i")
-    with progress.bar("Building METEOR's paraphrase index (once)", table.stat().st_size) as advance:
+    with run.progress.bar("Building METEOR's paraphrase index (once)", table.stat().st_size) as advance:
         for left, right in _pairs(table, advance):
             sources.extend(map(number.__getitem__, left))
             targets.extend(map(number.__getitem__, right))

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval import engine
 from capeval.errors import DataError, UnknownName
+from capeval.run import Run
 from capeval.text.scanner import KINDS, Scanner, ptb_scanner, space_scanner
+from capeval.types import Ints, Longs
 
 TOKENIZERS = ("ptb", "none")
 
@@ -27,21 +28,20 @@ _REMOVED = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", 
 _LINE_BREAKS = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
-def tokenize(texts: Sequence[str], tokenizer: str = "ptb", threads: int = 1) -> list[list[str]]:
+def tokenize(texts: Sequence[str], run: Run | None = None) -> list[list[str]]:
     """The tokens of each text."""
-    tokens, offsets, vocabulary = encode(texts, tokenizer, threads)
+    tokens, offsets, vocabulary = encode(texts, run)
     words = [vocabulary[token] for token in tokens]
     return [words[begin:end] for begin, end in pairwise(offsets)]
 
 
-def encode(
-    texts: Sequence[str], tokenizer: str = "ptb", threads: int = 1
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], list[str]]:
+def encode(texts: Sequence[str], run: Run | None = None) -> tuple[Ints, Longs, list[str]]:
     """Tokens of all texts as numbers, the offset of each text's first token, and the vocabulary."""
-    scanner, finish = _tokenizer(tokenizer)
+    run = run or Run()
+    scanner, finish = _tokenizer(run.tokenizer)
     # Printable text, which nearly all is, needs no cleaning.
     clean = [text if text.isprintable() else _cleaned(text) for text in texts]
-    pieces, offsets, kinds, spellings = engine.load().scan(clean, *scanner, threads=threads)
+    pieces, offsets, kinds, spellings = engine.load(run.engine).scan(clean, *scanner, threads=run.threads)
     vocabulary: dict[str, int] = {}
     # Many spellings end as one word ("A", "a"), and punctuation ends as none (-1).
     number = np.empty(len(kinds), np.int32)
@@ -49,7 +49,7 @@ def encode(
         word = finish(kind, spelling)
         number[i] = -1 if word is None else vocabulary.setdefault(word, len(vocabulary))
     tokens = number[pieces]
-    if tokenizer == "ptb":
+    if run.tokenizer == "ptb":
         _strip_last(tokens, offsets, vocabulary)
     kept = tokens >= 0
     if not kept.all():
@@ -66,7 +66,7 @@ def _cleaned(text: str) -> str:
     return _LINE_BREAKS.sub(" ", text)
 
 
-def _strip_last(tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], vocabulary: dict[str, int]) -> None:
+def _strip_last(tokens: Ints, offsets: Longs, vocabulary: dict[str, int]) -> None:
     """The official pipeline strips each line: a URL that swallowed a wide space loses it, but only at the end."""
     stripped = {number: word.rstrip() for word, number in vocabulary.items() if word[-1:].isspace()}
     if not stripped:

@@ -38,8 +38,9 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import DataError, UnknownName
-from capeval.io.cache import built_once, cache_dir
+from capeval.io.cache import built_once
 from capeval.io.files import PathLike, unpacking
+from capeval.run import Run
 from capeval.types import Ints
 
 Floats = npt.NDArray[np.float32]
@@ -59,15 +60,19 @@ _CONTROL = bytes({*range(32)} - {*b"\t\n\r"})
 _BUILTIN = Path(__file__).resolve().parents[1] / "data" / "vectors"
 
 
-@lru_cache(maxsize=4)
-def load_vectors(source: str) -> Vectors:
+def load_vectors(source: str, run: Run | None = None) -> Vectors:
     """Vectors by the name of a built-in table or by the path of a file."""
+    return _load_once(source, (run or Run()).cache)
+
+
+@lru_cache(maxsize=4)
+def _load_once(source: str, cache: Path) -> Vectors:
     builtin = {path.stem: path for path in _BUILTIN.glob("*.vectors")}
     if source in builtin:
         return open_table(builtin[source])
     if not Path(source).exists() and "/" not in source and not Path(source).suffix:
         raise UnknownName("word vectors (neither built in nor a file)", source, builtin)
-    return open_table(source) if _is_table(source) else _cached(source)
+    return open_table(source) if _is_table(source) else _cached(source, cache)
 
 
 class Vectors:
@@ -253,12 +258,12 @@ def _unpacked(packed: npt.NDArray[np.uint8], scale: Floats, dimensions: int) -> 
     return numbers.astype(np.float32) * scale[:, None]
 
 
-def _cached(source: str) -> Vectors:
+def _cached(source: str, cache: Path) -> Vectors:
     """The table made from a file of vectors; the file is read again only when its size or time has changed."""
     state = os.stat(source)
     facts = [os.path.realpath(source), str(state.st_size), str(state.st_mtime_ns), _MAGIC.decode()]
     key = hashlib.blake2b("\0".join(facts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-    table = cache_dir() / "vectors" / f"{key}.vectors"
+    table = cache / "vectors" / f"{key}.vectors"
 
     def build(target: IO[bytes]) -> None:
         _log.info("%s: reading word vectors, once; the table will be %s", source, table)

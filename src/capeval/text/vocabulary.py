@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from capeval.errors import DataError
 from capeval.io.files import PathLike, read_bytes
+from capeval.run import Run
 from capeval.text.tokenize import encode, tokenize
 
 PAD, BOS, EOS, UNK = range(4)
@@ -62,13 +63,13 @@ class Vocabulary:
         return _padded(flat, offsets, length, bos, eos)
 
     def encode_texts(
-        self, texts: Sequence[str], length: int, bos: bool = False, eos: bool = True, threads: int = 1
+        self, texts: Sequence[str], length: int, bos: bool = False, eos: bool = True, run: Run | None = None
     ) -> tuple[Ids, Ids]:
         """Numbers [n, length + bos + eos], padded, and how many of each row count.
 
         A caption of more than `length` words is cut; its end still follows.
         """
-        tokens, offsets, words = encode(texts, "ptb", threads)
+        tokens, offsets, words = encode(texts, run)
         numbers = np.array([self[word] for word in words] or [UNK], np.int64)
         return _padded(numbers[tokens], offsets, length, bos, eos)
 

@@ -28,7 +28,7 @@ BEST, LAST = "weights.safetensors", "last.safetensors"
 
 
 @dataclass(frozen=True)
-class Progress:
+class Reached:
     """How far a training has come."""
 
     epoch: int = 0
@@ -61,7 +61,7 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 
 def save_last(
-    model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, progress: Progress, path: Path
+    model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, reached: Reached, path: Path
 ) -> None:
     """`mean`: the running mean of the model's weights, if there is one."""
     state = optimizer.state_dict()
@@ -71,11 +71,11 @@ def save_last(
     for index, values in state["state"].items():
         for key, value in values.items():
             tensors[f"optimizer.{index}.{key}"] = torch.as_tensor(value)
-    facts = {"progress": json.dumps(asdict(progress)), "groups": json.dumps(state["param_groups"])}
+    facts = {"progress": json.dumps(asdict(reached)), "groups": json.dumps(state["param_groups"])}
     write_bytes(path, save(_contiguous(tensors), metadata=facts))
 
 
-def load_last(model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, path: Path) -> Progress:
+def load_last(model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.Optimizer, path: Path) -> Reached:
     tensors, facts = _read(path)
     for each, begin in ((model, "model."), (mean, "mean.")):
         if each is not None:
@@ -88,11 +88,11 @@ def load_last(model: nn.Module, mean: nn.Module | None, optimizer: torch.optim.O
             _, index, name = key.split(".", 2)
             state.setdefault(int(index), {})[name] = value
     try:
-        progress = Progress(**json.loads(facts["progress"]))
+        reached = Reached(**json.loads(facts["progress"]))
         optimizer.load_state_dict({"state": state, "param_groups": json.loads(facts["groups"])})
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: this is not the state of a training: {error}") from None
-    return progress
+    return reached
 
 
 def append_log(folder: Path, line: Mapping[str, Any]) -> None:

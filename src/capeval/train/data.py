@@ -1,20 +1,18 @@
-"""Captions and picture features to train on, with every picture of a benchmark or a test split kept apart."""
+"""Captions to train on, with every picture of a benchmark or a test split kept apart."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
+from capeval.bench.registry import data_root
 from capeval.errors import DataError, MissingExtra, UnknownName
 from capeval.io.captions import read_references
 from capeval.io.files import PathLike, read_bytes
@@ -63,7 +61,7 @@ def _split(used_by: frozenset[str] | None, source: str) -> str:
 
 def benchmark_images(data: PathLike | None = None) -> dict[str, dict[str, frozenset[str]]]:
     """Who uses a picture: by `coco` (12 digits) and `flickr` (the number that its name begins with)."""
-    return _benchmark_images(_root(data) / BENCHMARK_IMAGES)
+    return _benchmark_images(data_root(data) / BENCHMARK_IMAGES)
 
 
 @lru_cache(maxsize=4)
@@ -123,7 +121,7 @@ def coco_captions() -> Captions:
 
 
 def flickr8k_captions(data: PathLike | None = None) -> Captions:
-    path = _root(data) / "flickr8k" / "Flickr8k.token.txt"
+    path = data_root(data) / "flickr8k" / "Flickr8k.token.txt"
     grouped: defaultdict[str, list[str]] = defaultdict(list)
     for number, line in enumerate(read_bytes(path).decode("utf-8").splitlines(), 1):
         name, tab, text = line.partition("\t")
@@ -135,7 +133,7 @@ def flickr8k_captions(data: PathLike | None = None) -> Captions:
 
 def flickr8k_split(split: Split, data: PathLike | None = None) -> list[str]:
     """The pictures of a split as it was published."""
-    path = _root(data) / "flickr8k" / f"Flickr_8k.{_FOLDER[split]}Images.txt"
+    path = data_root(data) / "flickr8k" / f"Flickr_8k.{_FOLDER[split]}Images.txt"
     return [name.removesuffix(".jpg") for name in read_bytes(path).decode("utf-8").split()]
 
 
@@ -144,7 +142,7 @@ def machine_captions(name: str, data: PathLike | None = None, split: Split = "tr
 
     Of COCO only the pictures of the split; Flickr8k's are all of its test split.
     """
-    root = _root(data) / "machine"
+    root = data_root(data) / "machine"
     if name == "flickr8k_test":
         if split != "test":
             raise DataError("the machine captions of Flickr8k are those of its test split", file=name)
@@ -175,64 +173,9 @@ def _by_place(path: Path) -> dict[str, dict[str, str]]:
     return {system: dict(zip(images, texts, strict=True)) for system, texts in machines.items()}
 
 
-class Pool:
-    """Several files of features as one; where two have a picture, the first counts."""
-
-    def __init__(self, files: Sequence[PathLike]) -> None:
-        from capeval.io.features import open_features
-
-        if not files:
-            raise DataError("pictures are needed. Name their features with --features; `capeval features` makes them")
-        self._parts: list[Any] = [open_features(file) for file in files]
-        for what in ("dim", "encoder"):
-            values = {str(file): getattr(part, what) for file, part in zip(files, self._parts)}
-            if len(set(values.values())) > 1:
-                raise DataError(f"the files of features do not fit together: {what} is {values}")
-        self.dim: int = self._parts[0].dim
-        self.encoder: str = self._parts[0].encoder
-
-    def __contains__(self, image: object) -> bool:
-        return any(image in part for part in self._parts)
-
-    def vectors(self, images: Sequence[str]) -> npt.NDArray[np.float32]:
-        """[n, dim]; DataError for a picture that is in no file."""
-        if len(self._parts) == 1:
-            return np.asarray(self._parts[0].vectors(images))
-        found = np.empty((len(images), self.dim), np.float32)
-        left = list(range(len(images)))
-        for part in self._parts:
-            here = [place for place in left if images[place] in part]
-            if here:
-                found[here] = part.vectors([images[place] for place in here])
-                left = [place for place in left if images[place] not in part]
-        if left:
-            missing = list(dict.fromkeys(images[place] for place in left))
-            raise DataError(f"{len(missing)} pictures without features.", ids=missing)
-        return found
-
-
-def with_pictures(given: Mapping[str, tuple[str, ...]], pictures: Pool) -> Captions:
-    """Only the captions whose picture there is."""
-    return {image: texts for image, texts in given.items() if image in pictures}
-
-
 def gathered(sources: Iterable[str], split: Split, data: PathLike | None = None) -> Captions:
     """The captions of several sources."""
     found: Captions = {}
     for source in sources:
         found |= captions(source, split, data)
     return found
-
-
-def _root(data: PathLike | None) -> Path:
-    from capeval.bench.registry import data_root
-
-    return data_root(data)
-
-
-def digest_of(*arrays: npt.NDArray[Any] | None) -> str:
-    """Tells what is trained on from anything else."""
-    state = hashlib.sha256()
-    for each in arrays:
-        state.update(b"" if each is None else f"{each.dtype} {each.shape}".encode() + np.ascontiguousarray(each).data)
-    return state.hexdigest()[:16]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +21,14 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from capeval import __version__
 from capeval.errors import CapevalError, CheckpointError, DataError
 from capeval.io.files import writing
-from capeval.progress import bar
+from capeval.run import Progress, Run
 from capeval.runtime.checkpoint import CONFIG, FORMAT, LOG, PROBE, read_config_file
 from capeval.train.checkpoint import (
     BEST,
     LAST,
-    Progress,
+    Reached,
     append_log,
     hashes,
     load_last,
@@ -42,9 +40,9 @@ from capeval.train.checkpoint import (
     write_json,
 )
 from capeval.train.config import config_to_dict
+from capeval.train.facts import facts_of
 from capeval.train.task import Batch, Model, Task
-
-Note = Callable[[str], None]
+from capeval.version import __version__
 
 _MAY_CHANGE = {"epochs", "patience"}
 
@@ -54,37 +52,50 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
-    threads: int = 1,
     device: str = "auto",
-    note: Note = lambda text: print(text, file=sys.stderr, flush=True),
+    run: Run | None = None,
 ) -> Path:
-    """Trains until the epochs are over or patience is, and writes the checkpoint; returns its folder."""
-    place = Path(folder)
+    """Trains until the epochs are over or patience is, and writes the checkpoint; returns its folder.
+
+    Without a run there is one thread: their number changes the last digits of the weights.
+    """
+    run, place = run or Run(threads=1), Path(folder)
+    model, reached = fit(task, place, resume=resume, device=device, run=run)
+    with torch_settings(run.threads):
+        finish(task, model, reached, place)
+    numbers = f" ({_shown(reached.validation)})" if reached.validation else ""
+    run.progress.note(f"{task.name}: best epoch {reached.best_epoch} of {reached.epoch}{numbers}: {place}")
+    return place
+
+
+def fit(
+    task: Task[Model], folder: Path, *, resume: bool = False, device: str = "auto", run: Run | None = None
+) -> tuple[Model, Reached]:
+    """Like `train`, but nothing is exported: the model with its best weights, ready to be used, and how far it came."""
+    run = run or Run(threads=1)
     chosen = _device(device)
-    started = _prepare(task, place, resume)
-    with _torch_settings(threads, chosen):
+    started = _prepare(task, folder, resume)
+    with torch_settings(run.threads, chosen):
         torch.manual_seed(_seed(task, 0))
         model = task.build().to(chosen)
         mean = _mean(model, task.config.average)
         optimizer = task.optimizer(model)
-        progress = Progress()
+        reached = Reached()
         if started:
-            progress = load_last(model, mean, optimizer, place / LAST)
-            note(f"{task.name}: going on after epoch {progress.epoch}")
-        write_json(place / CONFIG, _config_content(task))  # not finished, until it is again
-        while not _is_over(task, progress):
-            progress = _epoch(task, model, mean, optimizer, progress, place, chosen, note)
-        if progress.validation is None:
-            raise CapevalError("no epoch was trained")
-        finish(task, model.to("cpu"), progress, place)
-    note(f"{task.name}: best epoch {progress.best_epoch} of {progress.epoch} ({_shown(progress.validation)}): {place}")
-    return place
-
-
-def finish(task: Task[Model], model: Model, progress: Progress, folder: Path) -> None:
-    """Exports the best weights and completes the checkpoint."""
+            reached = load_last(model, mean, optimizer, folder / LAST)
+            run.progress.note(f"{task.name}: going on after epoch {reached.epoch}")
+        write_json(folder / CONFIG, _config_content(task))  # not finished, until it is again
+        while not _is_over(task, reached):
+            reached = _epoch(task, model, mean, optimizer, reached, folder, chosen, run.progress)
+    if reached.validation is None:
+        raise CapevalError("no epoch was trained")
+    model.to("cpu")
     load_weights(model, folder / BEST)
-    model.eval()
+    return model.eval(), reached
+
+
+def finish(task: Task[Model], model: Model, reached: Reached, folder: Path) -> None:
+    """Exports the model and completes the checkpoint."""
     with torch.no_grad():
         written = {*task.export(model, folder), LOG, PROBE}
     for name, data in task.assets().items():
@@ -95,9 +106,9 @@ def finish(task: Task[Model], model: Model, progress: Progress, folder: Path) ->
     arrays |= {f"output.{name}": value for name, value in outputs.items()}
     with writing(folder / PROBE) as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
-    done = {"epoch": progress.best_epoch, "epochs": progress.epoch, "seconds": round(progress.seconds, 1)}
+    done = {"epoch": reached.best_epoch, "epochs": reached.epoch, "seconds": round(reached.seconds, 1)}
     content = _config_content(task) | {
-        "trained": done | {"validation": progress.validation},
+        "trained": done | {"validation": reached.validation},
         "files": hashes(folder, written),
     }
     write_json(folder / CONFIG, content)
@@ -112,37 +123,52 @@ def _epoch(
     model: Model,
     mean: AveragedModel | None,
     optimizer: torch.optim.Optimizer,
-    progress: Progress,
+    reached: Reached,
     folder: Path,
     device: torch.device,
-    note: Note,
-) -> Progress:
-    epoch, begin = progress.epoch + 1, time.monotonic()
+    progress: Progress,
+) -> Reached:
+    epoch, begin = reached.epoch + 1, time.monotonic()
     torch.manual_seed(_seed(task, epoch))
     random = np.random.default_rng([task.config.seed, epoch])
     rate = task.config.learning_rate * task.config.decay ** (epoch - 1)
     for group in optimizer.param_groups:
         group["lr"] = rate
-    loss = _steps(task, model, mean, optimizer, epoch, random, device)
+    loss = _steps(task, model, mean, optimizer, epoch, random, device, progress)
     kept = model if mean is None else cast(Model, mean.module)  # a copy of the model
-    kept.eval()
-    with torch.no_grad():
-        validation = {name: float(value) for name, value in task.validate(kept).items()}
-    value = validation[task.monitor]
-    if not all(map(math.isfinite, validation.values())):
-        raise CapevalError(f"epoch {epoch}: the validation is not finite: {_shown(validation)}")
-    is_better = progress.best is None or (value > progress.best if task.better == "max" else value < progress.best)
+    validation = _validation(task, kept, epoch)
+    is_better = _is_better(task, validation, reached)
     seconds = time.monotonic() - begin
-    progress = replace(progress, epoch=epoch, seconds=progress.seconds + seconds)
+    reached = replace(reached, epoch=epoch, seconds=reached.seconds + seconds)
     if is_better:
-        progress = replace(progress, best=value, best_epoch=epoch, validation=validation)
+        best = validation[task.monitor] if task.monitor else None
+        reached = replace(reached, best=best, best_epoch=epoch, validation=validation)
         save_weights(kept, folder / BEST)
     line = {"epoch": epoch, "learning_rate": rate, "loss": loss, "validation": validation, "best": is_better}
     append_log(folder, line | {"seconds": round(seconds, 1)})
-    save_last(model, mean, optimizer, progress, folder / LAST)
-    mark = " (best so far)" if is_better else ""
-    note(f"{task.name}: epoch {epoch} of {task.config.epochs}, loss {loss:.4f}; validation: {_shown(validation)}{mark}")
-    return progress
+    save_last(model, mean, optimizer, reached, folder / LAST)
+    numbers = f"; validation: {_shown(validation)}" if validation else ""
+    mark = " (best so far)" if is_better and task.monitor else ""
+    progress.note(f"{task.name}: epoch {epoch} of {task.config.epochs}, loss {loss:.4f}{numbers}{mark}")
+    return reached
+
+
+def _validation(task: Task[Model], model: Model, epoch: int) -> dict[str, float]:
+    if not task.monitor:
+        return {}
+    model.eval()
+    with torch.no_grad():
+        found = {name: float(value) for name, value in task.validate(model).items()}
+    if not all(map(math.isfinite, found.values())):
+        raise CapevalError(f"epoch {epoch}: the validation is not finite: {_shown(found)}")
+    return found
+
+
+def _is_better(task: Task[Model], validation: dict[str, float], reached: Reached) -> bool:
+    if not task.monitor or reached.best is None:
+        return True
+    value = validation[task.monitor]
+    return value > reached.best if task.better == "max" else value < reached.best
 
 
 def _steps(
@@ -153,12 +179,13 @@ def _steps(
     epoch: int,
     random: np.random.Generator,
     device: torch.device,
+    progress: Progress,
 ) -> float:
     """One pass over the batches; the mean loss."""
     model.train()
     # Summed where the model is: asking for each value would make a GPU wait.
     total, count = torch.zeros((), device=device), 0
-    with bar(f"epoch {epoch} of {task.config.epochs}", task.steps(), "batches") as show:
+    with progress.bar(f"epoch {epoch} of {task.config.epochs}", task.steps(), "batches") as show:
         for batch in task.batches(epoch, random):
             optimizer.zero_grad(set_to_none=True)
             loss = task.loss(model, _moved(batch, device))
@@ -183,9 +210,9 @@ def _moved(batch: Batch, device: torch.device) -> Batch:
     return {name: value.to(device, non_blocking=True) for name, value in batch.items()}
 
 
-def _is_over(task: Task[Model], progress: Progress) -> bool:
-    waited = progress.epoch - progress.best_epoch
-    return progress.epoch >= task.config.epochs or 0 < task.config.patience <= waited
+def _is_over(task: Task[Model], reached: Reached) -> bool:
+    waited = reached.epoch - reached.best_epoch
+    return reached.epoch >= task.config.epochs or 0 < task.config.patience <= waited
 
 
 def _prepare(task: Task[Model], folder: Path, resume: bool) -> bool:
@@ -220,8 +247,8 @@ def _check_same(found: dict[str, Any], own: dict[str, Any], usual: dict[str, Any
         before, now = found.get(name, {}), own[name]
         if what == "config":
             before = usual | before  # a key that an older version did not have was as it is by default
-        # Facts that an older version did not write down cannot be compared.
-        keys = sorted(before.keys() - _MAY_CHANGE)
+        # Facts that another version did not write down cannot be compared.
+        keys = sorted((before.keys() if what == "config" else before.keys() & now.keys()) - _MAY_CHANGE)
         changed = [
             f"{key} {before.get(key)!r}, not {now.get(key)!r}" for key in keys if before.get(key) != now.get(key)
         ]
@@ -235,7 +262,7 @@ def _config_content(task: Task[Model]) -> dict[str, Any]:
         "model": task.name,
         "capeval": __version__,
         "config": config_to_dict(task.config),
-        "facts": task.facts(),
+        "facts": facts_of(task),
     }
 
 
@@ -255,12 +282,12 @@ def _device(name: str) -> torch.device:
 
 
 @contextmanager
-def _torch_settings(threads: int, device: torch.device) -> Iterator[None]:
+def torch_settings(threads: int, device: torch.device | None = None) -> Iterator[None]:
     """Threads and random state of torch are global; they are given back as they were."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        with torch.random.fork_rng([device] if device is not None and device.type == "cuda" else []):
             yield
     finally:
         torch.set_num_threads(before)

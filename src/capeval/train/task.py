@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -36,12 +36,16 @@ class Task(ABC, Generic[Model]):
     """A model's training. The constructor of each takes its config and `Inputs`, and draws nothing at random."""
 
     name: ClassVar[str]
-    monitor: ClassVar[str]
-    """The number of `validate` that decides which epoch is best."""
+    monitor: str
+    """The number of `validate` that decides which epoch is best; empty: nothing is validated, the last one is kept."""
     better: ClassVar[Literal["max", "min"]] = "max"
     extras: ClassVar[tuple[str, ...]] = ()
     """Names of other files that it takes: `Inputs.extra`."""
     config: TrainConfig
+    sources: Sequence[str] = ()
+    """Data sets whose training pictures it learns from, such as `coco`; the checkpoint says so in `trained_on`."""
+    encoder: str | None = None
+    """What made the features of its pictures, empty if that is not known; None: it looks at no pictures."""
 
     @abstractmethod
     def build(self) -> Model:
@@ -79,5 +83,5 @@ class Task(ABC, Generic[Model]):
         return {}
 
     def facts(self) -> dict[str, Any]:
-        """What a reader of the checkpoint should know; JSON."""
+        """What else a reader of the checkpoint should know; JSON."""
         return {}

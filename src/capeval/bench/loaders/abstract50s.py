@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
-from capeval.bench.types import Benchmark, Pairs, Source, picture_in
+from capeval.bench.pairs import Pairs
 from capeval.errors import DataError
+from capeval.run import Run
 
 _FOLDER = "abstract50s"
 _REFERENCES = Source(f"{_FOLDER}/abstract48S.json", "dcce550703d975d64307d0df85eacf73c3e80b17172b1564aec91ca2a6b37405")
@@ -27,7 +29,7 @@ _WINNERS = Source(
 _VOTES = f"{_FOLDER}/abstract_votes.json"
 
 
-def _load(root: Path, variant: str) -> Pairs:
+def _load(root: Path, variant: str, run: Run) -> Pairs:
     first, second, captions = (
         read_json(root / source.path, list, ["image_id", "caption"]) for source in (_FIRST, _SECOND, _REFERENCES)
     )

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source
 from capeval.bench.files import read_json
-from capeval.bench.types import Benchmark, Source, Systems
+from capeval.bench.systems import Systems
 from capeval.errors import DataError
+from capeval.run import Run
 
 _HUMAN = Source("coco/cap_challenge2015.json", "eccd5dd0a9481e4eb56869dd7a2ba2ebbe2f879e6fb425d26ce3ac4efbb8e2db")
 _FIVE = Source("coco/cap_c5.json", "86b7f6c6cf97b8d28db47444635c3647d9eda6d076af93934e34854a00b99075")
@@ -25,7 +27,7 @@ _NAMES = {"CIDEr": "cider_d", "METEOR": "meteor", "ROUGE_L": "rouge_l", "SPICE":
 _NAMES |= {f"Bleu_{n}": f"bleu_{n}" for n in (1, 2, 3, 4)}
 
 
-def _load(root: Path, variant: str) -> Systems:
+def _load(root: Path, variant: str, run: Run) -> Systems:
     human = _read(root / _HUMAN.path)
     names = [entry["team"]["name"] for entry in human]
     judged = {f"m{n}": np.array([float(entry["results"][f"q{n}"]) for entry in human]) for n in range(1, 6)}

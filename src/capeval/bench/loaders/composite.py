@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
-from capeval.bench.types import Benchmark, Ratings, Source, picture_in
+from capeval.bench.ratings import Ratings
 from capeval.errors import DataError
+from capeval.run import Run
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset
 
@@ -19,7 +22,7 @@ _FIELDS = ("source", "row", "image", "caption", "rating")
 _FOLDERS = {"8k": "flickr8k", "30k": "composite_flickr30k", "coco": "composite_coco"}
 
 
-def _load(root: Path, variant: str) -> Ratings:
+def _load(root: Path, variant: str, run: Run) -> Ratings:
     rows: list[dict[str, Any]] = read_json(root / _JUDGEMENTS.path, list, _FIELDS)
     known: dict[str, list[str]] = read_json(root / _REFERENCES.path, dict)
     images = [f"{row['source']}/{row['image']}" for row in rows]
@@ -29,19 +32,19 @@ def _load(root: Path, variant: str) -> Ratings:
     sets = [tuple(known[image]) for image in images]
     candidates = [str(row["caption"]) for row in rows]
     if variant == "strict":
-        sets = _without_own(candidates, sets)
+        sets = _without_own(candidates, sets, replace(run, tokenizer="ptb"))
     ids = [f"{row['source']}/{row['row']}" for row in rows]
     dataset = Dataset(ids, images, candidates, sets, np.arange(len(rows), dtype=np.int32))
     return Ratings(dataset, np.array([[float(row["rating"])] for row in rows]))
 
 
-def _without_own(candidates: list[str], sets: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _without_own(candidates: list[str], sets: list[tuple[str, ...]], run: Run) -> list[tuple[str, ...]]:
     """Takes the candidate out of its references: many are one of them, and every metric would give it full marks.
 
     Words are compared, not letters: the candidates were published in lower case with spaces round punctuation.
     """
     texts = list(dict.fromkeys([*candidates, *(text for references in sets for text in references)]))
-    words = {text: tuple(tokens) for text, tokens in zip(texts, tokenize(texts))}
+    words = {text: tuple(tokens) for text, tokens in zip(texts, tokenize(texts, run))}
     return [
         tuple(text for text in references if words[text] != words[candidate])
         for candidate, references in zip(candidates, sets)

@@ -16,18 +16,18 @@ The references of a pair are the other correct captions of its image in all file
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
 from capeval.bench.loaders import flickr8k
-from capeval.bench.types import Benchmark, Pairs, Source, picture_in
+from capeval.bench.pairs import Pairs
 from capeval.errors import DataError
 from capeval.io.files import read_bytes, utf8_without_bom
+from capeval.perturb.choices import TASKS, Choice
+from capeval.run import Run
 
-TASKS = ("replace_person", "replace_scene", "share_person", "share_scene", "just_person", "just_scene")
 _FOLDER = "distractors"
 _BUILT = ("built", "built-official")
 _TEST_IMAGES = Source(
@@ -35,23 +35,15 @@ _TEST_IMAGES = Source(
 )  # fmt: skip
 
 
-class _Row(NamedTuple):
-    id: str
-    image: str
-    correct: str
-    distracted: str
-    task: str
-
-
-def _load(root: Path, variant: str) -> Pairs:
+def _load(root: Path, variant: str, run: Run) -> Pairs:
     if variant == "published":
         return _published(root / _FOLDER)
-    return _built(root, "official" if variant == "built-official" else "fast")
+    return _built(root, "official" if variant == "built-official" else "fast", replace(run, tokenizer="ptb"))
 
 
-def _built(root: Path, parser: str) -> Pairs:
+def _built(root: Path, parser: str, run: Run) -> Pairs:
     # Loaded here: the list of benchmarks needs no parser.
-    from capeval.robust.distractors import build
+    from capeval.perturb.distractors import distracted
 
     path = root / _TEST_IMAGES.path
     images = utf8_without_bom(read_bytes(path), str(path)).decode().split()
@@ -62,7 +54,8 @@ def _built(root: Path, parser: str) -> Pairs:
     missing = [image for image, texts in captions.items() if not texts]
     if missing:
         raise DataError("images that the caption file does not have.", file=str(path), ids=missing)
-    return build({image: tuple(texts) for image, texts in captions.items()}, parser=parser)
+    references = {image: tuple(texts) for image, texts in captions.items()}
+    return Pairs.of_choices(distracted(references, parser=parser, run=run))
 
 
 def _published(folder: Path) -> Pairs:
@@ -79,26 +72,19 @@ def _published(folder: Path) -> Pairs:
             raise DataError("an object from image to a list of captions is needed", file=str(path))
         known = {image: dict.fromkeys(texts) for image, texts in given.items()}
     for row in rows:
-        known.setdefault(row.image, {})[row.correct] = None
-    references = [tuple(text for text in known[row.image] if text != row.correct) for row in rows]
-    alone = [row.image for row, others in zip(rows, references) if not others]
+        known.setdefault(row.image, {})[row.right] = None
+    rows = [row._replace(references=tuple(text for text in known[row.image] if text != row.right)) for row in rows]
+    alone = [row.image for row in rows if not row.references]
     if alone:
         message = (
             "images with one correct caption only, so nothing is left to compare with; references.json can add some."
         )
         raise DataError(message, file=str(folder), ids=list(dict.fromkeys(alone)))
-    return Pairs(
-        [row.id for row in rows],
-        [row.image for row in rows],
-        [row.correct for row in rows],
-        [row.distracted for row in rows],
-        references,
-        np.ones(len(rows), np.bool_),
-        [row.task for row in rows],
-    )
+    return Pairs.of_choices(rows)
 
 
-def _rows(folder: Path, task: str) -> list[_Row]:
+def _rows(folder: Path, task: str) -> list[Choice]:
+    """The pairs of a task, without their references."""
     if (path := folder / f"{task}.tsv").is_file():
         cells = flickr8k.rows_of(path, 3)
     elif (path := folder / f"{task}.jsonl").is_file():
@@ -106,8 +92,8 @@ def _rows(folder: Path, task: str) -> list[_Row]:
     else:
         return []
     return [
-        _Row(f"{task}-{number}", image, correct, distracted, task)
-        for number, (image, correct, distracted) in enumerate(cells, 1)
+        Choice(f"{task}-{number}", image, right, wrong, (), task)
+        for number, (image, right, wrong) in enumerate(cells, 1)
     ]
 
 

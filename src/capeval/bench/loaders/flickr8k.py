@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capeval.bench.types import Source
+from capeval.bench.benchmark import Source
 from capeval.errors import DataError
 from capeval.io.files import read_bytes, utf8_without_bom
 from capeval.types import Dataset

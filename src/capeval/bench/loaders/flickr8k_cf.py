@@ -6,15 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.loaders import flickr8k
-from capeval.bench.types import Benchmark, Ratings, Source, picture_in
+from capeval.bench.ratings import Ratings
+from capeval.run import Run
 
 _JUDGEMENTS = Source(
     "flickr8k/CrowdFlowerAnnotations.txt", "9ce4a12d14634554983be996319452efd74f10a4e666088dc9f8dff83977e462"
 )
 
 
-def _load(root: Path, variant: str) -> Ratings:
+def _load(root: Path, variant: str, run: Run) -> Ratings:
     path = root / _JUDGEMENTS.path
     judged = flickr8k.rows_of(path, 5)
     counts = np.array(flickr8k.numbers(path, [row[3:] for row in judged])).reshape(-1, 2)

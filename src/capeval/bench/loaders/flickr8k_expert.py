@@ -6,15 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.loaders import flickr8k
-from capeval.bench.types import Benchmark, Ratings, Source, picture_in
+from capeval.bench.ratings import Ratings
+from capeval.run import Run
 
 _JUDGEMENTS = Source(
     "flickr8k/ExpertAnnotations.txt", "e604ba9c13158f74dcc6319362ff3c10a30d883851618b49054a75aab8cb8e6b"
 )
 
 
-def _load(root: Path, variant: str) -> Ratings:
+def _load(root: Path, variant: str, run: Run) -> Ratings:
     path = root / _JUDGEMENTS.path
     judged = flickr8k.rows_of(path, 5)
     grades = flickr8k.numbers(path, [row[2:] for row in judged])

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
 from capeval.bench.matfile import read_mat
-from capeval.bench.types import Benchmark, Pairs, Source, picture_in
+from capeval.bench.pairs import Pairs
 from capeval.errors import DataError
+from capeval.run import Run
 
 CATEGORIES = ("HC", "HI", "HM", "MM")
 """Two people's captions, correct both; one of them of another image; person and machine; two machines."""
@@ -32,7 +34,7 @@ _DRAW = Source(
 )
 
 
-def _load(root: Path, variant: str) -> Pairs:
+def _load(root: Path, variant: str, run: Run) -> Pairs:
     return _one_draw(root / _DRAW.path) if variant == "labels" else _votes(root)
 
 

@@ -1,4 +1,7 @@
-"""One module for each model that can be trained, found by its name."""
+"""One package for each model that can be trained, found by its name.
+
+Its `__init__` says where its config and its task are, and imports neither: most of what is beside them needs no torch.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,12 @@ def task_named(name: str) -> tuple[type[TrainConfig], Any]:
     """The config's class, and what makes the task from a config and `Inputs`."""
     if name not in task_names():
         raise UnknownName("model to train", name, task_names())
+    package = f"{__name__}.{name.replace('-', '_')}"
+    declared = import_module(package)
     try:
-        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+        config, task = (pkgutil.resolve_name(f"{package}.{each}") for each in (declared.CONFIG, declared.TASK))
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("torch", "safetensors", "onnx"):
+        if (error.name or "").partition(".")[0] in ("torch", "safetensors", "onnx", "tomli"):
             raise MissingExtra("training", "train") from error
         raise
-    return module.CONFIG, module.TASK
+    return config, task

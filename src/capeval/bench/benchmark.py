@@ -1,0 +1,66 @@
+"""What is known about a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from capeval.bench.forms import Form
+from capeval.run import Run
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of a benchmark as it was published."""
+
+    path: str
+    """Below the root of all data, such as `flickr8k/ExpertAnnotations.txt`."""
+    sha256: str
+    variants: tuple[str, ...] = ()
+    """The variants that need it; none for all of them."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One set of human judgements.
+
+    A file in `capeval.bench.loaders` that has one of these is found by itself; another package names its own in the
+    entry-point group `capeval.benchmarks`.
+    """
+
+    name: str
+    summary: str
+    citation: str
+    licence: str
+    published: str
+    """Where the files can be had."""
+    sources: tuple[Source, ...]
+    holds: tuple[str, ...]
+    """Images and judgements in it; a learned metric that was trained on any of them has seen the benchmark."""
+    load: Callable[[Path, str, Run], Form]
+    """From the root of all data and the name of a variant; nothing of the run may change what is loaded."""
+    variants: tuple[str, ...] = ("",)
+    """Ways to run it that give different numbers, the usual one first."""
+    default_variants: tuple[str, ...] = ("",)
+    variant_key: str = "variant"
+    """What results call the variant."""
+    pictures: Callable[[Path, str], Path | None] = field(default=lambda root, image: None)
+    """The file of an image below the root of all pictures."""
+
+    def needed(self, variant: str) -> list[Source]:
+        """The files that a variant is read from."""
+        return [source for source in self.sources if not source.variants or variant in source.variants]
+
+
+def picture_in(folder: str) -> Callable[[Path, str], Path | None]:
+    """Pictures that lie in one folder under the name of their image, whatever their format."""
+
+    def find(root: Path, image: str) -> Path | None:
+        stem = Path(image).stem
+        for ending in (".webp", ".jpg", ".jpeg", ".png"):
+            if (path := root / folder / f"{stem}{ending}").is_file():
+                return path
+        return None
+
+    return find

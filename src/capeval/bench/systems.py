@@ -1,0 +1,54 @@
+"""Systems with what people think of each, and scores that were published for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from capeval.bench import agreement
+from capeval.bench.forms import Form, Part, Settings
+from capeval.bench.scoring import Scorer
+from capeval.errors import CapevalError
+from capeval.types import Array, Dataset
+
+
+@dataclass(frozen=True)
+class Systems(Form):
+    names: Sequence[str]
+    human: Mapping[str, Array]
+    scores: Mapping[str, Array]
+    """NaN where a system has no score."""
+
+    unused: ClassVar[tuple[str, ...]] = ("draws", "references", "ties", "counts", "combine")
+
+    @property
+    def rows(self) -> int:
+        return len(self.names)
+
+    @property
+    def distinct_images(self) -> list[str]:
+        return []
+
+    def captions(self) -> Dataset:
+        raise CapevalError(f"there are no captions in this benchmark, only systems: {', '.join(self.names)}")
+
+    def measure(self, scorer: Scorer, settings: Settings) -> Part:
+        if scorer.expressions or scorer.functions:
+            raise CapevalError(
+                "the captions of these systems are not public, so they cannot be scored here. Name no metrics: the "
+                "published scores are used, and files of scores add your own, with the systems' names as ids"
+            )
+        more = scorer.score_from_files(self.names, self.scores)
+        scores = {**self.scores, **more.per_caption}
+        found = agreement.agree_systems(self, scores, settings.resamples, settings.seed, scorer.run.threads)
+        rows = [_row(name, by_measure) for name, by_measure in found.items()]
+        return Part(self, scores, rows, {"names": list(scores)}, more.signatures)
+
+
+def _row(metric: str, by_measure: Mapping[str, agreement.Agreement]) -> dict[str, Any]:
+    first = next(iter(by_measure.values()))
+    return {"metric": metric, "rows": first.rows, "left_out": first.left_out} | {
+        measure: {key: estimate._asdict() for key, estimate in each.estimates.items()}
+        for measure, each in by_measure.items()
+    }

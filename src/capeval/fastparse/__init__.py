@@ -1,5 +1,0 @@
-"""A parser of our own: a small network that gives, thousands of captions a second, what the official parser gives."""
-
-from capeval.fastparse.parser import FastParser, Parse, fast_parser
-
-__all__ = ["FastParser", "Parse", "fast_parser"]

@@ -1,1 +1,0 @@
-"""SPICE without Java: dependency graph -> tuples -> scene graph -> F1."""

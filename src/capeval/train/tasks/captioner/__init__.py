@@ -1,0 +1,3 @@
+"""The captioner: pictures' vectors and their captions, word by word."""
+
+CONFIG, TASK = "config:Config", "task:CaptionerTask"

@@ -1,0 +1,3 @@
+"""The fast parser, which learns from official parses."""
+
+CONFIG, TASK = "config:Config", "task:ParserTask"
