@@ -67,14 +67,14 @@ def test_scores_do_not_depend_on_what_else_is_asked_for(small: Dataset, result: 
 
 def test_to_dict_is_plain_json(result: Result) -> None:
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert list(data) == ["n", "scores", "signatures", "systems"]
+    assert list(data) == ["schema", "n", "scores", "signatures", "systems"]
     assert data["n"] == 12
     assert data["scores"] == result.scores
     assert data["systems"]["two"] == {"n": 6, "scores": result.by_system()["two"].scores}
 
 
 def test_to_dict_of_one_system(result: Result) -> None:
-    assert list(result.by_system()["one"].to_dict()) == ["n", "scores", "signatures"]
+    assert list(result.by_system()["one"].to_dict()) == ["schema", "n", "scores", "signatures"]
 
 
 def test_records(result: Result) -> None:

@@ -130,13 +130,13 @@ def test_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("contents", [b"", b"PK", b"PK\x05\x06" + bytes(18), b"[]", bytes(1000)])
 def test_a_foreign_file(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(contents)
-    with pytest.raises(DataError, match="not a result that"):
+    with pytest.raises(DataError, match="not a saved result"):
         load(tmp_path / "x.npz")
 
 
 def test_an_array_that_is_no_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(3))
-    with pytest.raises(DataError, match="not a result that"):
+    with pytest.raises(DataError, match="not a saved result"):
         load(tmp_path / "x.npy")
 
 
@@ -175,7 +175,7 @@ def test_pickles_are_refused_unopened(saved: Path, tmp_path: Path) -> None:
         arrays = dict(archive)
     arrays["stats_0"] = np.array([Trap()], dtype=object)
     np.savez(saved, allow_pickle=True, **arrays)
-    with pytest.raises(DataError, match="not a result that"):
+    with pytest.raises(DataError, match="not a saved result"):
         load(saved)
     assert not (tmp_path / "opened").exists()
 
@@ -205,7 +205,7 @@ def forge(path: Path, change: Callable[[Any], object]) -> None:
 )
 def test_forged_facts(saved: Path, change: Callable[[Any], object]) -> None:
     forge(saved, change)
-    with pytest.raises(DataError, match=r"part\.npz: not a result that"):
+    with pytest.raises(DataError, match=r"part\.npz: not a saved result"):
         load(saved)
 
 
@@ -224,7 +224,7 @@ def test_forged_arrays(saved: Path, name: str, array: Any) -> None:
     with np.load(saved) as archive:
         arrays = dict(archive)
     np.savez(saved, **arrays | {name: array})
-    with pytest.raises(DataError, match="not a result that"):
+    with pytest.raises(DataError, match="not a saved result"):
         load(saved)
 
 
@@ -233,7 +233,7 @@ def test_an_archive_without_rows_is_refused(saved: Path) -> None:
         arrays = {name: array if name == "meta" else array[:0] for name, array in archive.items()}
     np.savez(saved, **arrays)
     forge(saved, lambda meta: meta.update({name: [] for name in ("ids", "images", "candidates", "systems")}))
-    with pytest.raises(DataError, match="not a result that"):
+    with pytest.raises(DataError, match="not a saved result"):
         load(saved)
 
 

@@ -146,7 +146,7 @@ def test_compare_pairs_rows_by_id() -> None:
     assert found.n == 3
     assert found.comparisons["rouge_l"].a == pytest.approx(2 / 3)
     assert found.comparisons["rouge_l"].b == pytest.approx(1 / 3)
-    assert list(found.to_dict()) == ["n", "comparisons", "signatures"]
+    assert list(found.to_dict()) == ["schema", "n", "comparisons", "signatures"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capeval.documents import CompareDocument, Difference, as_dict
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
 from capeval.io import captions
@@ -66,16 +67,24 @@ class Compared:
     comparisons: dict[str, Comparison]
     signatures: dict[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `capeval compare --format json` prints it; numbers that do not exist are None."""
-        return {
-            "n": self.n,
-            "comparisons": {
-                key: {name: None if math.isnan(value) else value for name, value in each._asdict().items()}
+    def document(self, a: str | None = None, b: str | None = None) -> CompareDocument:
+        """For JSON and reports; `a` and `b` are what the systems are called."""
+        return CompareDocument(
+            n=self.n,
+            comparisons={
+                key: Difference(
+                    **{name: None if math.isnan(value) else value for name, value in each._asdict().items()}
+                )
                 for key, each in self.comparisons.items()
             },
-            "signatures": self.signatures,
-        }
+            signatures=self.signatures,
+            a=a,
+            b=b,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `capeval compare` prints it as JSON; numbers that do not exist are None."""
+        return as_dict(self.document())
 
 
 def compare(

@@ -5,20 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+# What helps, in the words of Python. The command line says the same with its own options, by the same keys.
+REMEDIES = {
+    "references": "Give them as `references`",
+    "pictures": "Give a folder of pictures as `images`, or their `features`",
+    "skip_pictures": 'With `on_error="skip"` such pictures are left out',
+    "saved_result": "`capeval.save` writes results",
+    "score_ids": "The ids are those of the captions that are scored",
+    "scores_alone": "Files with scores alone are given as `scores`",
+    "caption_scores": "For a benchmark, give them to `capeval.bench.run`",
+    "result": "`to_dict` of a result gives it",
+    "unfinished_training": "`capeval train` can go on with it",
+}
+
 
 class CapevalError(Exception):
     """Base of all errors that are meant for the user; the command line prints them without a traceback."""
+
+    def __init__(self, message: str = "", *, remedy: str = "") -> None:
+        self.message, self.remedy = message, remedy
+        super().__init__(with_advice(message, REMEDIES[remedy]) if remedy else message)
 
 
 class DataError(CapevalError):
     """The input is at fault. Carries the file, the line and the first ids where they are known."""
 
     def __init__(
-        self, message: str, *, file: str | None = None, line: int | None = None, ids: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        ids: Sequence[str] = (),
+        remedy: str = "",
     ) -> None:
         self.file, self.line, self.ids = file, line, tuple(ids)
         where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
-        super().__init__(where + message + _first_ids(self.ids))
+        super().__init__(where + message + _first_ids(self.ids), remedy=remedy)
 
 
 class UnknownName(CapevalError):
@@ -40,7 +63,10 @@ class ExpressionError(CapevalError):
 
 
 class Unavailable(CapevalError):
-    """Something must be installed or fetched first. Without `-m`, metrics that say so are left out with a note."""
+    """Something is not there: a package, a file, references or pictures.
+
+    Where no metric is asked for by name, those that raise this are left out with a note.
+    """
 
 
 class MissingExtra(Unavailable):
@@ -52,6 +78,11 @@ class MissingExtra(Unavailable):
 
 class MissingPictures(DataError, Unavailable):
     """Images without the picture that a metric looks at."""
+
+
+def with_advice(message: str, advice: str) -> str:
+    """The message, and what to do about it as a sentence of its own."""
+    return f"{message}{'' if message.endswith(('.', '?', '!')) else '.'} {advice}"
 
 
 def _first_ids(ids: Sequence[str], limit: int = 5) -> str:

@@ -46,7 +46,7 @@ def evaluate(
         except Unavailable as problem:
             if not lenient:
                 raise
-            run.progress.note(f"{selection.metric.info.name} is left out: {problem}")
+            run.progress.left_out(selection.metric.info.name, problem)
     if not scored and metrics is None:
         raise CapevalError("there is no metric that needs no more than what is given")
     hashes, counts = _reference_columns(dataset)
@@ -85,15 +85,12 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
     Pictures that are there for some images only are an error in the data.
     """
     if "references" in metric.needs() and not any(dataset.reference_sets):
-        raise Unavailable(f"{metric.info.name} compares with references: give them with -r (references= in Python)")
+        raise Unavailable(f"{metric.info.name} compares with references, and there are none", remedy="references")
     if "pictures" not in metric.needs():
         return
     if dataset.pictures is None:
         hint = f". {metric.instead()}" if metric.instead() else ""
-        raise Unavailable(
-            f"{metric.info.name} looks at pictures: give a folder of them with --images or features with --features "
-            f"(images= or features= in Python){hint}"
-        )
+        raise Unavailable(f"{metric.info.name} looks at pictures, and there are none{hint}", remedy="pictures")
     missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.pictures]
     if missing:
         raise MissingPictures(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from capeval.documents import Limits, ScoreDocument, SystemScores, as_dict
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, writing
 from capeval.registry import label, parse
@@ -26,6 +27,9 @@ from capeval.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Ranges = dict[str, tuple[float, float]]
+"""The interval of each score."""
 
 _FORMAT = 2
 _COLUMNS = ("ids", "images", "candidates", "systems")
@@ -125,6 +129,11 @@ class Result:
             self.version,
         )
 
+    @property
+    def has_systems(self) -> bool:
+        """Whether the rows come from several."""
+        return len(set(self.systems)) > 1
+
     def by_system(self) -> dict[str, Result]:
         """The result of each system, in order of appearance."""
         members: dict[str, list[int]] = {}
@@ -132,11 +141,19 @@ class Result:
             members.setdefault(system, []).append(row)
         return {system: self.rows(rows) for system, rows in members.items()}
 
-    def intervals(self, *, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    def parts(self) -> dict[str, Result]:
+        """What is shown side by side: the result of each system where there are several, else this one, named ""."""
+        return self.by_system() if self.has_systems else {"": self}
+
+    def ranges(self, *, resamples: int = 1000, seed: int = 0) -> dict[str, Ranges]:
+        """The `intervals` of each of the `parts`."""
+        return {name: each.intervals(resamples=resamples, seed=seed) for name, each in self.parts().items()}
+
+    def intervals(self, *, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> Ranges:
         """Bootstrap interval of each corpus score, resampling images."""
         numbers: dict[str, int] = {}
         image = np.array([numbers.setdefault(name, len(numbers)) for name in self.images], np.intp)
-        found: dict[str, tuple[float, float]] = {}
+        found: Ranges = {}
         for each in self.scored:
             (drawn,) = bootstrap_scores(each.metric, [each.stats], [image], resamples, seed)
             low, high = interval(drawn[:, each.columns], level)
@@ -157,14 +174,26 @@ class Result:
             record["scores"] = {name: _defined(value) for name, value in zip(names, row, strict=True)}
             yield record
 
-    def to_dict(self) -> dict[str, Any]:
-        """`{"n", "scores", "signatures"}`, and `"systems"` where the rows come from several."""
-        result: dict[str, Any] = {"n": len(self), "scores": _all_defined(self.scores), "signatures": self.signatures}
-        if len(set(self.systems)) > 1:
-            result["systems"] = {
-                name: {"n": len(each), "scores": _all_defined(each.scores)} for name, each in self.by_system().items()
+    def document(self, ranges: Mapping[str, Ranges] | None = None) -> ScoreDocument:
+        """For JSON and reports; with intervals where they are given, as `ranges` makes them."""
+        known = {system: _limits(found) for system, found in (ranges or {}).items()}
+        systems = None
+        if self.has_systems:
+            systems = {
+                name: SystemScores(n=len(each), scores=_all_defined(each.scores), intervals=known.get(name))
+                for name, each in self.by_system().items()
             }
-        return result
+        return ScoreDocument(
+            n=len(self),
+            scores=_all_defined(self.scores),
+            signatures=self.signatures,
+            systems=systems,
+            intervals=None if systems else known.get(""),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{"schema", "n", "scores", "signatures"}`, and `"systems"` where the rows come from several."""
+        return as_dict(self.document())
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each caption (needs pandas)."""
@@ -189,6 +218,10 @@ def _defined(value: float) -> float | None:
 
 def _all_defined(scores: dict[str, float]) -> dict[str, float | None]:
     return {name: _defined(value) for name, value in scores.items()}
+
+
+def _limits(ranges: Ranges) -> dict[str, Limits]:
+    return {key: Limits(low=low, high=high) for key, (low, high) in ranges.items() if not math.isnan(low)}
 
 
 def save(result: Result, path: PathLike) -> None:
@@ -235,7 +268,7 @@ def load(path: PathLike) -> Result:
         raise
     except Exception as problem:  # a damaged archive fails in a dozen ways, and each means the same to the user
         raise DataError(
-            f"not a result that `capeval score --save` wrote, or damaged ({problem}). Score the part again", file=name
+            f"not a saved result, or damaged ({problem}). Score the part again", file=name, remedy="saved_result"
         ) from problem
 
 
@@ -286,7 +319,7 @@ def refuse_unless_joinable(metric: Metric) -> None:
         name = metric.info.name
         raise DataError(
             f"{name} weighs n-grams by the images scored together, so parts cannot be joined. Score each part with "
-            f"one shared table: {name}(df=coco-val2014), or a table made with `capeval df REFERENCES -o TABLE`"
+            f"one shared table: {name}(df=coco-val2014), or a table made with `capeval df`"
         )
 
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from capeval.errors import CapevalError
+
 
 class Progress:
     """What somebody may want to see while work goes on. This one shows nothing; the command line has one that does."""
@@ -17,6 +19,10 @@ class Progress:
 
     def note(self, message: str) -> None:
         """A remark that is worth keeping."""
+
+    def left_out(self, what: str, problem: CapevalError) -> None:
+        """A remark that something cannot be had, and why."""
+        self.note(f"{what} is left out: {problem}")
 
     @contextmanager
     def bar(self, what: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:

@@ -16,7 +16,7 @@ from capeval.bench import Pairs, Ratings, Settings, Systems, benchmarks, load, r
 from capeval.bench.matfile import read_mat
 from capeval.cli import cli
 from capeval.errors import CapevalError, DataError, UnknownName
-from capeval.io.scorefile import read_scores
+from capeval.io.scores import read_scores
 from capeval.run import Run
 from capeval.types import Array, Dataset
 

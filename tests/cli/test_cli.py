@@ -80,7 +80,7 @@ def expected(*metrics: str, captions: dict[int, str] = CAPTIONS) -> dict[str, fl
 def test_json(run: Run) -> None:
     done = run("score", "a.json", "-r", "refs.json", "-m", "bleu", "-m", "cider_d(n=2)", "--format", "json")
     assert (done.code, done.err) == (0, "")
-    assert list(done.json) == ["n", "scores", "signatures"]
+    assert list(done.json) == ["schema", "n", "scores", "signatures"]
     assert done.json["n"] == 3
     assert done.json["scores"] == expected("bleu", "cider_d(n=2)")
     assert set(done.json["signatures"]) == set(done.json["scores"])
@@ -149,7 +149,7 @@ def test_intervals(run: Run) -> None:
 
 def test_several_systems(run: Run) -> None:
     done = run("score", "both.jsonl", "-r", "refs.json", "-m", "rouge_l", "--format", "json", "--intervals")
-    assert list(done.json) == ["n", "scores", "signatures", "systems"]
+    assert list(done.json) == ["schema", "n", "scores", "signatures", "systems"]
     systems = done.json["systems"]
     assert systems["good"]["scores"] == expected("rouge_l")
     assert systems["bad [red] :dog:"]["scores"] == expected("rouge_l", captions=WORSE)
@@ -238,7 +238,7 @@ def test_bad_metrics_are_reported_together_before_files_are_read(run: Run) -> No
         (["compare", "a.json", "b.json", "-r", "refs.json", "-m", "bleu", "--json", "."], "it is a folder"),
         (["df", "refs.json", "-o", "no/table.df"], "cannot be written"),
         (["tokenize", "missing.txt"], "missing.txt: there is no such file"),
-        (["join", "a.json"], "not a result that"),
+        (["join", "a.json"], "`capeval score --save` writes results to be joined"),
         (["join", "missing.npz"], "there is no such file"),
         (["compare", "a.json", "missing.json", "-r", "refs.json"], "there is no such file"),
     ],
@@ -319,7 +319,7 @@ def test_compare(run: Run) -> None:
     arguments = ["compare", "a.json", "b.json", "-r", "refs.json", "-m", "rouge_l", "--resamples", "99"]
     done = run(*arguments, "--format", "json")
     assert (done.code, done.err) == (0, "")
-    assert list(done.json) == ["n", "comparisons", "signatures"]
+    assert list(done.json) == ["schema", "n", "comparisons", "signatures"]
     found = done.json["comparisons"]["rouge_l"]
     assert list(found) == ["a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation"]
     assert found["a"] == expected("rouge_l")["rouge_l"]

@@ -342,7 +342,7 @@ def test_metrics_do_not_share_score_names() -> None:
 def test_what_a_metric_needs_is_asked_for(metric: Metric, small: Dataset) -> None:
     bare = Dataset.from_samples([replace(row, references=()) for row in small])
     if "pictures" in metric.needs():
-        with pytest.raises(Unavailable, match="--images"):
+        with pytest.raises(Unavailable, match="`images`, or their `features`"):
             evaluate(Dataset.from_samples(list(small)), [metric])
     if "references" in metric.needs():
         with pytest.raises(Unavailable, match="references"):

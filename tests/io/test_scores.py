@@ -1,11 +1,13 @@
-"""Writing per-caption rows."""
+"""Scores of captions in files: writing ours, reading others."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from capeval.errors import MissingExtra
-from capeval.io.scores import write_rows
+from capeval.io.scores import read_scores, write_rows
 
 ROWS: list[dict[str, Any]] = [
     {"id": "1", "image": "x", "candidate": 'a "dog", é', "scores": {"bleu": np.float64(0.5), "cider": 2}},
@@ -81,3 +83,17 @@ def test_scores_that_are_not_finite(tmp_path: Path, name: str, bad: float) -> No
 def test_rows_with_different_scores(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="row '1' has the scores"):
         write_rows(tmp_path / "a.csv", [ROWS[0], {**ROWS[0], "scores": {"bleu": 1}}])
+
+
+def test_long_cells_do_not_touch_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    (tmp_path / "s.csv").write_text(f"id,candidate,m\n1,{'x' * 2 * limit},0.5\n")
+
+    def read(_: int) -> list[float]:
+        return list(read_scores(tmp_path / "s.csv", ["1"])["m"])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(read, range(20))) == [[0.5]] * 20
+    assert csv.field_size_limit() == limit
+    with pytest.raises(csv.Error, match="field limit"):
+        list(csv.reader(["x" * 2 * limit]))

@@ -49,17 +49,22 @@ def test_files_are_known_by_their_content(tmp_path: Path, rated: dict[str, Any],
     ("name", "content", "said"),
     [
         ("a.json", "{", "broken JSON"),
-        ("a.json", "[1]", "no result of a command"),
-        ("a.json", '{"x": 1}', "no result that a report can show"),
-        ("a.json", '{"scores": {"x": NaN}}', "NaN is no number"),
+        ("a.json", "[1]", "not the result of a command"),
+        ("a.json", '{"x": 1}', "not a result that a report can show"),
+        ("a.json", '{"scores": {"x": NaN}}', "NaN is not a JSON number"),
         ("a.json", '{"n": 1, "scores": {"x": 1e999}}', "1e999 is too large"),
-        ("a.json", '{"benchmark": "x", "rows": 3}', "the result is not complete: KeyError"),
-        ("a.json", '{"scores": {"x": 1}}', "the result is not complete: KeyError: 'n'"),
-        ("a.json", '{"kind": "robust-new", "captions": 1, "images": 1, "seed": 0}', "not complete"),
+        ("a.json", '{"benchmark": "x", "rows": 3}', "not as capeval wrote it: Object missing required field `metrics`"),
+        ("a.json", '{"scores": {"x": 1}}', "not as capeval wrote it: Object missing required field `n`"),
+        ("a.json", '{"kind": "robust-new", "captions": 1, "images": 1, "seed": 0}', "does not know: robust-new"),
+        ("a.json", '{"schema": "capeval.score/2", "n": 1}', "made by a newer capeval"),
         ("a.jsonl", "", "no rows"),
         ("a.jsonl", '{"id": "1", "clip": 0.3}', "no `candidate`"),
         ("a.jsonl", json.dumps(ROW) + "\n" + json.dumps(ROW), "line 2: the same id twice"),
-        ("a.jsonl", json.dumps(ROW) + "\n" + json.dumps(ROW | {"id": "2", "scores": {"x": 1}}), "line 2: other scores"),
+        (
+            "a.jsonl",
+            json.dumps(ROW) + "\n" + json.dumps(ROW | {"id": "2", "scores": {"x": 1}}),
+            "line 2: the row has other scores",
+        ),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, said: str) -> None:
@@ -117,9 +122,9 @@ def test_scores_of_several_systems_are_joined_by_system(tmp_path: Path) -> None:
     [
         ("id,clip\n1,0.7\n", "2 of 3 captions have no score"),
         ("id,clip\n1,1\n1,2\n", "line 3: the same id twice"),
-        ("id,bleu_1\n1,1\n2,2\n3,3\n", "the name of others: bleu_1"),
+        ("id,bleu_1\n1,1\n2,2\n3,3\n", "the same names as others: bleu_1"),
         ("id\n1\n2\n3\n", "no column of scores"),
-        ("id,clip\n1,\n2,\n3,nan\n", "no caption has a number of clip"),
+        ("id,clip\n1,\n2,\n3,nan\n", "no caption has a number for clip"),
     ],
 )
 def test_bad_scores_made_elsewhere(tmp_path: Path, content: str, said: str) -> None:
@@ -131,7 +136,7 @@ def test_bad_scores_made_elsewhere(tmp_path: Path, content: str, said: str) -> N
 def test_two_files_cannot_have_the_same_scores(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id,clip\n1,1\n2,2\n3,3\n")
-    with pytest.raises(DataError, match="the name of others: clip"):
+    with pytest.raises(DataError, match="the same names as others: clip"):
         captions().with_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 

@@ -48,7 +48,7 @@ def test_score_report(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     )
     assert run(monkeypatch, folder, *asked, "--report", "page.html", "--scores", "clip.csv") == 0
     out = capsys.readouterr().out
-    assert list(json.loads(out)) == ["n", "scores", "signatures"]  # as without a report
+    assert list(json.loads(out)) == ["schema", "n", "scores", "signatures"]  # as without a report
     text = (folder / "page.html").read_text("utf-8")
     for part in (
         "a dog runs along the beach",
@@ -85,13 +85,13 @@ def test_report_command_says_what_is_wrong(
     assert run(monkeypatch, folder, "report", "a.json") == 2
     assert "say what to write" in capsys.readouterr().err
     assert run(monkeypatch, folder, "report", "a.json", "--latex", "t.tex") == 1
-    assert "a.json: this is no result" in capsys.readouterr().err
+    assert "a.json: this is not the result" in capsys.readouterr().err
     assert not (folder / "t.tex").exists()
     curves = {"counts": [1, 2], "mean": {"x": [50.0]}}  # one number is missing
     odd = {"benchmark": "b", "rows": 1, "metrics": [], "comparisons": [{"names": [], "by_references": curves}]}
     (folder / "odd.json").write_text(json.dumps(odd))
     assert run(monkeypatch, folder, "report", "odd.json", "--latex", "t.tex") == 1
-    assert "not as the command wrote it" in capsys.readouterr().err
+    assert "odd.json: the result is not as capeval wrote it: x needs one number for each" in capsys.readouterr().err
     assert not (folder / "t.tex").exists()
     assert run(monkeypatch, folder, "report", "odd.json", "--latex", "no/t.tex") == 1
     assert "there is no folder no" in capsys.readouterr().err

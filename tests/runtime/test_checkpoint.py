@@ -79,7 +79,7 @@ def test_a_file_outside_of_the_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"files": None}, "has not finished.*capeval train toy.*--resume"),
+        ({"files": None}, "training of toy has not finished.*capeval train"),
         ({"model": "other"}, "a checkpoint of 'other', not of 'toy'"),
         ({"format": 99}, "format 99"),
         ({"config": None}, "not the config of a checkpoint"),

@@ -164,12 +164,14 @@ def test_a_damaged_cache_that_another_process_writes_is_left_to_it(folder: Path,
 
 
 def test_without_pictures_the_error_says_what_to_pass() -> None:
-    with pytest.raises(Unavailable, match=r"--images or .*--features.*darkness needs none"):
+    with pytest.raises(Unavailable, match=r"there are none.*darkness needs none.*`images`, or their `features`"):
         capeval.score(CANDIDATES, REFERENCES, [Brightness()])
 
 
 def test_without_references_the_error_says_what_to_pass(folder: Path) -> None:
-    with pytest.raises(Unavailable, match="bleu compares with references: give them with -r"):
+    with pytest.raises(
+        Unavailable, match=r"bleu compares with references, and there are none\. Give them as `references`"
+    ):
         capeval.score(CANDIDATES, None, ["bleu"], images=folder)
 
 

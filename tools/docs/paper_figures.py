@@ -44,8 +44,8 @@ from both.
 
 {flickr8k-expert-correlation}
 {composite-strict-correlation}
-**Figure 4: Williams' test** of each two metrics (p-values). Nearly all differences pass for significant, since the test
-takes the 16,992 judgements of 5,664 captions for independent. The bootstrap over images, which does not, is in the
+**Figure 4: Williams' test** of each pair of metrics (p-values). Nearly all differences pass for significant, since the
+test takes the 16,992 judgements of 5,664 captions for independent. The bootstrap over images, which does not, is in the
 second picture.
 
 {flickr8k-expert-williams}

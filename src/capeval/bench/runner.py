@@ -37,6 +37,7 @@ class BenchmarkResult:
         tags = [{self.benchmark.variant_key: part.variant} if part.variant else {} for part in self.parts]
         rows = [tag | row for tag, part in zip(tags, self.parts) for row in part.metrics]
         result: dict[str, Any] = {
+            "schema": "capeval.bench/1",
             "benchmark": self.benchmark.name,
             "rows": self.rows,
             "metrics": [

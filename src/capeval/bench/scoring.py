@@ -14,7 +14,7 @@ import numpy.typing as npt
 from capeval.errors import CapevalError, DataError
 from capeval.evaluate import evaluate
 from capeval.io.files import PathLike, source_name
-from capeval.io.scorefile import read_scores
+from capeval.io.scores import read_scores
 from capeval.registry import metric_classes, parse_all
 from capeval.results import Result
 from capeval.run import Run

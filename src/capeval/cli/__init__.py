@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from capeval.cli.remedies import in_words
 from capeval.errors import CapevalError, UnknownName
 from capeval.version import __version__
 
@@ -31,7 +32,7 @@ COMMANDS = {
     "caption": "caption",
 }
 
-HELP = """Tell how good image captions are.
+HELP = """Measure how good image captions are.
 
 \b
 Score a system against references, with every metric:
@@ -93,7 +94,7 @@ def main() -> None:
         problem.show()
         sys.exit(problem.exit_code)
     except CapevalError as problem:
-        click.echo(f"Error: {problem}", err=True)
+        click.echo(f"Error: {in_words(problem)}", err=True)
         sys.exit(1)
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)

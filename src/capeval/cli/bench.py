@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
+from msgspec import structs
 
 from capeval.cli.common import (
     checked,
@@ -17,6 +18,7 @@ from capeval.cli.common import (
     metrics_option,
     note,
     options,
+    print_document,
     print_json,
     print_table,
     refuse_both_pictures,
@@ -26,6 +28,8 @@ from capeval.cli.common import (
 )
 from capeval.cli.paths import Group, Reads, no_files, pictures_below
 from capeval.cli.progress import Terminal, running
+from capeval.documents import BenchDocument, decode_as
+from capeval.documents.types import Estimate, MetricRow
 from capeval.io.files import PathLike
 from capeval.run import Run
 
@@ -52,7 +56,7 @@ format_option = click.option(
 )  # fmt: skip
 variant_option = click.option(
     "--variant", "variants", multiple=True, metavar="NAME",
-    help="Run it this way, such as `kept` for composite or `labels` for pascal-50s; repeat it for several.",
+    help="The variant to run, such as `kept` for composite or `labels` for pascal-50s; repeat it for several.",
 )  # fmt: skip
 
 
@@ -109,14 +113,14 @@ def list_command(data: str | None, format_: str) -> None:
 @name_argument
 @options(data_option, variant_option)
 def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None:
-    """Print the captions of a benchmark as JSONL, to be scored elsewhere and come back with --scores.
+    """Print the captions of a benchmark as JSONL, to be scored elsewhere: --scores reads the scores.
 
     Pairs come with all references of their image; a run draws some of them.
     """
     from capeval.bench import load
 
     if len(variants) > 1:
-        raise click.UsageError("the rows of one variant are printed: give --variant once")
+        raise click.UsageError("rows are printed for one variant: give --variant once")
     form = load(name, data, variants[0] if variants else None, Run(progress=Terminal()))
     for row in form.captions():
         fields = {"id": row.id, "image": row.image, "candidate": row.candidate, "references": row.references}
@@ -141,7 +145,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
     click.option("--references", type=click.IntRange(min=1),
                  help="Pairs: how many are drawn, if not the usual number."),
     click.option("--ties", type=click.Choice(["half", "wrong", "right"]), default="half", show_default=True,
-                 help="Pairs: what a pair counts whose captions score the same."),
+                 help="Pairs: what a pair counts if both captions score the same."),
     click.option("--counts", metavar="N,N,...", help="Pairs: accuracy with each of these numbers of references."),
     click.option("--combine", type=click.IntRange(min=0), default=0, metavar="N",
                  help="Ratings: try all combinations of up to N metrics."),
@@ -170,7 +174,7 @@ def run_command(
 ) -> None:
     """Run the benchmark NAME with some metrics, or with every one that is installed.
 
-    Intervals (95 %) and p-values resample images. Every number of the JSON has its interval; p-values between metrics
+    Intervals (95 %) and p-values resample images. Every number in the JSON has its interval; p-values between metrics
     are in `comparisons`.
     """
     from capeval.bench import Settings, run
@@ -179,17 +183,18 @@ def run_command(
     refuse_both_pictures(images, features)
     settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts))
     with running(threads=threads) as run_:
-        found = run(
+        outcome = run(
             name, wanted, scores=files, data=data, images=images, features=features, variants=variants,
             settings=settings, run=run_,
-        ).to_dict()  # fmt: skip
+        )  # fmt: skip
+        found = structs.replace(decode_as(BenchDocument, outcome.to_dict()), command=command_line())
     keep_json(json_file, found)
     if format_ == "json":
-        print_json(found | {"command": command_line()})
+        print_document(found)
         return
-    note(f"{found['benchmark']}: {found['rows']:,} rows")
-    if "pictures" in found:
-        note(f"pictures of {found['pictures']:,} images were found")
+    note(f"{found.benchmark}: {found.rows:,} rows")
+    if found.pictures is not None:
+        note(f"pictures of {found.pictures:,} images were found")
     _print_metrics(found)
 
 
@@ -199,36 +204,34 @@ def _numbers(text: str | None) -> tuple[int, ...]:
     except ValueError:
         numbers = (0,)
     if any(number < 1 for number in numbers):
-        raise click.BadParameter("whole numbers with commas between them are needed", param_hint="--counts")
+        raise click.BadParameter("it takes whole numbers from 1 on, separated by commas", param_hint="--counts")
     return numbers
 
 
-def _print_metrics(found: dict[str, Any]) -> None:
+def _print_metrics(found: BenchDocument) -> None:
     """One line for each metric; of an estimate the value with its interval, of systems those of M1 and M2."""
-    rows = [_flat(row) for row in found["metrics"]]
+    rows = [_cells(row) for row in found.metrics]
     header = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[row.get(key, "") for key in header] for row in rows]
     print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in ("metric", "seen")])
 
 
-def _flat(row: dict[str, Any]) -> dict[str, str]:
-    cells: dict[str, str] = {}
-    for key, value in row.items():
-        if key in ("m1", "m2"):
-            cells |= {f"{key} {name}": _shown(value[name]) for name in ("pearson", "spearman", "kendall_b")}
-        elif isinstance(value, dict) and "value" in value:
-            cells[key] = _shown(value)
-        elif isinstance(value, list):
-            cells[key] = ", ".join(value)
-        elif not isinstance(value, dict):
-            cells[key] = f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+def _cells(row: MetricRow) -> dict[str, str]:
+    cells = row.tags | {"metric": row.metric, "rows": f"{row.rows:,}", "left_out": f"{row.left_out:,}"}
+    if row.ties is not None:
+        cells["ties"] = f"{row.ties:,.10g}"
+    cells |= {key: _shown(each) for key, each in row.estimates.items()}
+    for measure in ("m1", "m2") if row.measures else ():
+        for name in ("pearson", "spearman", "kendall_b"):
+            cells[f"{measure} {name}"] = _shown(row.measures[measure][name])
+    if row.seen is not None:
+        cells["seen"] = ", ".join(row.seen)
     return cells
 
 
-def _shown(estimate: dict[str, Any]) -> str:
-    if estimate["value"] is None:
+def _shown(estimate: Estimate) -> str:
+    if estimate.value is None:
         return "-"
-    # Percentages have two digits, correlations four.
-    digits = 2 if "spread" in estimate else 4
-    low, high = (f"{each:.{digits}f}" if each is not None else "-" for each in (estimate["low"], estimate["high"]))
-    return f"{estimate['value']:.{digits}f} [{low}, {high}]"
+    digits = 2 if estimate.is_percentage else 4
+    low, high = ("-" if each is None else f"{each:.{digits}f}" for each in (estimate.low, estimate.high))
+    return f"{estimate.value:.{digits}f} [{low}, {high}]"

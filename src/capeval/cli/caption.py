@@ -24,7 +24,7 @@ _BLOCK = 2048
                  help="Features of the pictures, instead of the pictures themselves."),
     click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE", type=Writes(),
                  help="COCO results JSON; packed if the name ends in .gz."),
-    click.option("--ids", metavar="FILE", type=Reads(), help="Caption only these pictures: ids, one a line."),
+    click.option("--ids", metavar="FILE", type=Reads(), help="Caption only these pictures: ids, one per line."),
     click.option("--beam", type=click.IntRange(min=1, max=50), default=3, show_default=True,
                  help="How many captions beam search keeps; 1 is greedy."),
     click.option("--temperature", type=click.FloatRange(min=0, min_open=True),

@@ -10,13 +10,16 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from capeval.cli.paths import Reads, Writes, feature_files, metric_files, pictures_below
 from capeval.errors import CapevalError
 from capeval.text.tokenize import TOKENIZERS
+
+if TYPE_CHECKING:
+    from capeval.documents import Document
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,20 +64,24 @@ tokenizer_option = click.option(
     type=click.Choice(TOKENIZERS),
     default="ptb",
     show_default=True,
-    help="ptb: as the COCO evaluation; none: split at white space.",
+    help="ptb: as in the COCO evaluation; none: split at white space.",
 )
 threads_option = click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=os.cpu_count() or 1,
     show_default="all cores",
-    help="The results do not depend on it.",
+    help="How many threads to use; the results do not depend on it.",
 )
 resamples_option = click.option(
-    "--resamples", type=click.IntRange(min=1), default=1000, show_default=True, help="For intervals and p-values."
+    "--resamples",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="How many resamples intervals and p-values come from.",
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draws."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
 )
 
 
@@ -91,11 +98,11 @@ def options(*several: Callable[[F], F]) -> Callable[[F], F]:
 
 def refuse_both_pictures(images: str | None, features: str | None) -> None:
     if images and features:
-        raise click.UsageError("--images and --features are two ways to give the same: give one of them")
+        raise click.UsageError("--images and --features are two ways to give the same thing: give one of them")
 
 
 def refuse_without_references(wanted: Sequence[str] | None, has_pictures: bool) -> None:
-    """A metric that needs them is told before any file is read."""
+    """Refuses metrics that need them before any file is read."""
     from capeval.registry import parse_all
 
     needy = [each.metric.info.name for each in parse_all(wanted or ()) if "references" in each.metric.needs()]
@@ -105,7 +112,7 @@ def refuse_without_references(wanted: Sequence[str] | None, has_pictures: bool) 
 
 
 def checked(metrics: Sequence[str]) -> Sequence[str] | None:
-    """The expressions, or None for every metric. A wrong one is told before any file is read."""
+    """The expressions, or None for every metric. A wrong one is refused before any file is read."""
     from capeval.registry import parse_all
 
     try:
@@ -129,14 +136,24 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2))
 
 
-def keep_json(path: str | None, data: dict[str, Any]) -> None:
+def print_document(document: Document) -> None:
+    from capeval.documents import as_dict
+
+    print_json(as_dict(document))
+
+
+def keep_json(path: str | None, document: Document) -> None:
     """Writes what `--format json` prints, with the command that made it, where a file is asked for."""
     if path is None:
         return
+    from msgspec import structs
+
+    from capeval.documents import as_dict
     from capeval.io.files import writing
 
+    data = as_dict(structs.replace(document, command=command_line()))
     with writing(path) as stream:
-        stream.write(json.dumps({"command": command_line(), **data}, ensure_ascii=False, allow_nan=False).encode())
+        stream.write(json.dumps(data, ensure_ascii=False, allow_nan=False).encode())
 
 
 def blank_nan(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -17,7 +17,7 @@ from capeval.cli.common import (
     optional_references_option,
     options,
     print_csv,
-    print_json,
+    print_document,
     print_table,
     refuse_both_pictures,
     refuse_without_references,
@@ -83,9 +83,9 @@ def compare_command(
             a, b, known, wanted, images=images, features=features,
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=run.progress,
         )  # fmt: skip
-    keep_json(json_file, found.to_dict() | {"a": a, "b": b})
+    keep_json(json_file, found.document(a, b))
     if format_ == "json":
-        print_json(found.to_dict())
+        print_document(found.document())
         return
     header = ["metric", "a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation", "signature"]
     rows = [[key, *each, found.signatures[key]] for key, each in found.comparisons.items()]

@@ -15,7 +15,7 @@ from capeval.run import Run, cache_dir
 @click.group("data", cls=Group, invoke_without_command=True)
 @click.pass_context
 def data_command(context: click.Context) -> None:
-    """Show what is cached where and how big, or prepare it.
+    """Show what is cached, where it is and how big, or prepare it.
 
     The cache directory is $CAPEVAL_CACHE, else the usual one of this system (~/.cache/capeval on Linux).
     Everything in it can be deleted: it is made again when it is needed.

@@ -29,7 +29,7 @@ from capeval.types import Explanation, Metric
     tokenizer_option,
 )
 def explain_command(metric: str, candidate: str, references: tuple[str, ...], format_: str, tokenizer: str) -> None:
-    """Show what METRIC's score of one CANDIDATE comes from.
+    """Show where METRIC's score of one CANDIDATE comes from.
 
     \b
     capeval explain meteor "a man rides a bike" -r "a person is riding a bicycle"

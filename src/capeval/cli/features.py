@@ -14,10 +14,10 @@ from capeval.errors import CapevalError
 @click.argument("folder", metavar="DIR", type=Reads(pictures_below))
 @options(
     click.option("-o", "--output", required=True, metavar="FILE", type=Writes(),
-                 help="The store; one that is there grows."),
+                 help="The store to write; one that exists is added to."),
     click.option("--encoder", default="lite0", show_default=True, metavar="NAME", type=Reads(),
                  help="An encoder of the package, or the path of an .onnx file."),
-    click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB a picture instead of 3."),
+    click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB per picture instead of 3."),
     click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
                  help="What to do about a picture that cannot be read."),
     threads_option,
@@ -30,8 +30,8 @@ def features_command(folder: str, output: str, encoder: str, regions: bool, on_e
     capeval features photos/ -o photos.features --regions --on-error skip
     capeval score results.json -r refs.json --features photos.features
 
-    The id of a picture is its file's name without the ending. Pictures that the store has already are not read again,
-    and an interrupted run goes on where it stopped: call it again.
+    The id of a picture is its file's name without the ending. Pictures that are in the store already are not read
+    again: if a run is interrupted, the same command goes on where it stopped.
     """
     from capeval.runtime.extract import extract, find_pictures
 

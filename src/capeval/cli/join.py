@@ -34,8 +34,4 @@ def join_command(
     result = join([load(part) for part in parts])
     if per_caption:
         write_rows(per_caption, result.records())
-    systems = result.by_system() if len(set(result.systems)) > 1 else {"": result}
-    ranges = {}
-    if intervals:
-        ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
-    print_result(result, systems, ranges, format_)
+    print_result(result, result.ranges(resamples=resamples, seed=seed) if intervals else {}, format_)

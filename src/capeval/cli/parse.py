@@ -33,13 +33,13 @@ BLOCK = 5000
         type=click.Choice(["jsonl", "conllu"]),
         default="jsonl",
         show_default=True,
-        help="jsonl: what each caption speaks of; conllu: its words and their relations.",
+        help="jsonl: what each caption describes; conllu: its words and their relations.",
     ),
     tokenizer_option,
     threads_option,
 )
 def parse_command(file: str, parser: str | None, format_: str, tokenizer: str, threads: int) -> None:
-    """Print what the captions in FILE, one a line, speak of: objects, attributes and relations.
+    """Print what the captions in FILE, one per line, describe: objects, attributes and relations.
 
     \b
     capeval parse captions.txt > parses.jsonl
@@ -48,7 +48,7 @@ def parse_command(file: str, parser: str | None, format_: str, tokenizer: str, t
 
     One line of JSON comes out for each caption: the tokenised `caption`, `objects`, `attributes` [object, attribute],
     `relations` [subject, relation, object], and all of them as SPICE's `tuples`. `spice(parses=...)` reads it. Which
-    parser was used is said on standard error.
+    parser was used is shown on standard error.
     """
     from capeval.scene import default_parser
     from capeval.text.tokenize import tokenize

@@ -1,4 +1,4 @@
-"""What commands read and write, told by the types of their options, so that no command writes over what it reads.
+"""What commands read and write, as the types of their options say, so that no command writes over what it reads.
 
 Every option or argument that names a file has one of three types: `Reads`, `Writes` or `WritesInto`. `Command`, the
 class of all commands, looks at them before any work is done.
@@ -33,7 +33,7 @@ class Reads(click.types.StringParamType):
 
 
 class Writes(click.types.StringParamType):
-    """Names a file to write; - is standard output. That it cannot be written is told before any work is done."""
+    """Names a file to write; - is standard output. Whether it can be written is checked before any work is done."""
 
     def __init__(self, *, beside: bool = False) -> None:
         self.beside = beside
@@ -179,7 +179,7 @@ def checkpoint_files(value: str, params: Mapping[str, Any]) -> Iterable[PathLike
     try:
         names = read_config_file(Path(value)).get("files", ())
     except CapevalError:
-        return ()  # the name of one in the package, or what is wrong with the folder is told when it is opened
+        return ()  # the name of one in the package, or what is wrong with the folder is reported when it is opened
     return [Path(value, name) for name in (CONFIG, *names)]
 
 
@@ -191,7 +191,7 @@ def metric_files(value: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
     try:
         metric = parse(value).metric
     except CapevalError:
-        return  # what is wrong with it is told with all others
+        return  # what is wrong with it is reported with all others
     for field in parameters_of(metric):
         text = getattr(metric, field.name)
         if isinstance(text, str) and text != field.default:

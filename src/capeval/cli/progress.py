@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from capeval.cli.remedies import in_words
+from capeval.errors import CapevalError
 from capeval.run import Progress, Run
 
 
@@ -41,6 +43,9 @@ class Terminal(Progress):
 
     def note(self, message: str) -> None:
         click.echo(message, err=True)
+
+    def left_out(self, what: str, problem: CapevalError) -> None:
+        self.note(f"{what} is left out: {in_words(problem)}")
 
     @contextmanager
     def bar(self, what: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:

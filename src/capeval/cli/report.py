@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import click
 
 from capeval.cli.common import command_line, note, options
 from capeval.cli.paths import Command, Reads, Writes, WritesInto
 from capeval.cli.progress import running
-from capeval.errors import DataError
+from capeval.documents import ScoreDocument
 from capeval.results import Result
 from capeval.run import Run
 from capeval.types import Array, Dataset
@@ -52,14 +51,14 @@ def report_command(
       capeval report scores.json each.jsonl --scores clipscore.csv -r refs.json -o report.html
 
     A RESULT is what `capeval score`, `compare`, `bench run` or `robust` keeps with --json, or a file of `capeval score
-    --per-caption` (JSONL, CSV or TSV). The page needs no network and nothing else beside it.
+    --per-caption` (JSONL, CSV or TSV). The page is one file that needs no network.
     """
     if not (output or latex or markdown or figures):
         raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")
     from capeval.io.captions import read_references
     from capeval.io.files import writing
     from capeval.report import report
-    from capeval.report.build import DAMAGE, encoded
+    from capeval.report.build import encoded
     from capeval.report.plots import require_matplotlib
 
     if output or figures:
@@ -68,14 +67,9 @@ def report_command(
         run.progress.step("reading results")
         known = read_references(*references) if references else None
         made = report(results, title=title, scores=files, references=known, command=command_line())
-        try:
-            texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]
-            texts.append((output, made.html(run.progress.step) if output else ""))
-            drawn = made.write_figures(figures, run.progress.step) if figures else []
-        except DAMAGE as problem:
-            raise DataError(
-                f"a result is not as the command wrote it and cannot be shown: {type(problem).__name__}: {problem}"
-            ) from problem
+        texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]
+        texts.append((output, made.html(run.progress.step) if output else ""))
+        drawn = made.write_figures(figures, run.progress.step) if figures else []
         for path, text in texts:
             if path:
                 with writing(path) as stream:
@@ -98,20 +92,12 @@ def check_report_options(page: str | None, files: Sequence[str]) -> None:
 
 
 def write_score_report(
-    path: str,
-    result: Result,
-    dataset: Dataset,
-    scores: dict[str, Any],
-    elsewhere: Mapping[str, Array],
-    run: Run,
+    path: str, result: Result, dataset: Dataset, scores: ScoreDocument, elsewhere: Mapping[str, Array], run: Run
 ) -> None:
     """The page of `capeval score --report`."""
-    from capeval.report import CaptionScores, report
+    from capeval.report import report
+    from capeval.report.inputs import caption_scores
 
-    references = {image: dataset.reference_sets[group] for image, group in zip(dataset.images, dataset.group.tolist())}
-    rows = CaptionScores(
-        "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
-    ).beside(elsewhere)
-    made = report([scores, rows], command=command_line())
+    made = report([scores, caption_scores(result, dataset).beside(elsewhere)], command=command_line())
     made.write(path, run.progress.step)
     note(f"wrote {path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,7 +17,7 @@ from capeval.cli.common import (
     metrics_option,
     note,
     options,
-    print_json,
+    print_document,
     print_table,
     references_option,
     refuse_both_pictures,
@@ -27,6 +27,10 @@ from capeval.cli.common import (
 )
 from capeval.cli.paths import Group, Reads, Writes
 from capeval.cli.progress import running
+from capeval.documents import RobustDocument, decode_as
+from capeval.documents.types import AttacksDocument, ChoicesDocument, CurvesDocument, Estimate, ProbeDocument
+
+D = TypeVar("D", bound=RobustDocument)
 
 candidates_argument = click.argument("candidates", metavar="[CANDIDATES]", required=False, type=Reads())
 scores_option = click.option(
@@ -46,7 +50,7 @@ format_option = click.option(
 )  # fmt: skip
 parser_option = click.option(
     "--parser", type=click.Choice(["official", "fast"]),
-    help="Which parser tells what words are. Without it: official where its grammar is there, else fast.",
+    help="The parser of the captions. Without it: official where its grammar is there, else fast.",
 )  # fmt: skip
 common_options = options(
     references_option, metrics_option, scores_option, images_option, features_option, sample_option, write_option,
@@ -87,8 +91,8 @@ def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str
     capeval robust curves -r refs.json --write changed.jsonl
     capeval robust curves -r refs.json --scores clipscore.csv
 
-    Scores are divided by that of the untouched captions. Gamma 0 and 1 are always there. The neighbours of rc look
-    alike, where pictures or features are given; else their references share words.
+    Scores are divided by that of the untouched captions. Gamma 0 and 1 are always included. The neighbours
+    of rc are images that look alike where pictures or features are given, else images whose references share words.
     """
     from capeval.bench import robust
     from capeval.perturb.degrees import GAMMAS, TRANSFORMS
@@ -98,14 +102,14 @@ def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str
         "transforms": transforms or tuple(TRANSFORMS),
         "gammas": _gammas(gammas) or GAMMAS,
     }
-    found = _run(ctx, robust.curves, more, given)
+    found = _run(ctx, robust.curves, CurvesDocument, more, given)
     if found is not None:
-        marks = [f"{gamma:g}" for gamma in found["gammas"]]
+        note(f"{found.captions:,} captions")
+        marks = [f"{gamma:g}" for gamma in found.gammas]
         rows = [
-            [each["metric"], name, _text(curve["R"]), *map(_text, curve["normalised"])]
-            for name in found["transforms"]
-            for each in found["metrics"]
-            for curve in [each["curves"][name]]
+            [each.metric, name, _text(each.curves[name].R), *map(_text, each.curves[name].normalised)]
+            for name in found.transforms
+            for each in found.metrics
         ]
         print_table(["metric", "transform", "R", *marks], rows, numbers=range(2, len(marks) + 3))
 
@@ -115,7 +119,7 @@ def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str
 @common_options
 @click.pass_context
 def distractors_command(ctx: click.Context, /, parser: str | None, resamples: int, **given: Any) -> None:
-    """Build six forced-choice tasks from captions, and tell how often metrics choose the correct caption.
+    """Build six forced-choice tasks from captions, and show how often metrics choose the correct caption.
 
     \b
     capeval robust distractors -r refs.json -m spice -m cider_d
@@ -127,8 +131,8 @@ def distractors_command(ctx: click.Context, /, parser: str | None, resamples: in
     """
     from capeval.bench import robust
 
-    found = _run(ctx, robust.distractors, {"parser": parser, "resamples": resamples}, given)
-    _print_choices(found)
+    more = {"parser": parser, "resamples": resamples}
+    _print_choices(_run(ctx, robust.distractors, ChoicesDocument, more, given))
 
 
 @robust_command.command("components", short_help="A similar word against a wrong one.")
@@ -137,7 +141,7 @@ def distractors_command(ctx: click.Context, /, parser: str | None, resamples: in
 @common_options
 @click.pass_context
 def components_command(ctx: click.Context, /, parser: str | None, resamples: int, **given: Any) -> None:
-    """Change one word into a similar one and into a wrong one; tell how often metrics prefer the similar one.
+    """Change one word into a similar one and into a wrong one; show how often metrics prefer the similar one.
 
     \b
     capeval robust components -r refs.json -m meteor -m wmd
@@ -147,7 +151,7 @@ def components_command(ctx: click.Context, /, parser: str | None, resamples: int
     from capeval.bench import robust
 
     more = {"candidates": given.pop("candidates"), "parser": parser, "resamples": resamples}
-    _print_choices(_run(ctx, robust.components, more, given))
+    _print_choices(_run(ctx, robust.components, ChoicesDocument, more, given))
 
 
 @robust_command.command("probe", short_help="The same in other words.")
@@ -161,26 +165,24 @@ def probe_command(ctx: click.Context, /, **given: Any) -> None:
     capeval robust probe -r refs.json -m cider_d -m spice
     capeval robust probe one_caption.json -r refs.json
 
-    The table has the score of the captions that could be changed, and what it was before.
+    The table shows the score of the captions that could be changed, and its share of what it was before.
     """
     from capeval.bench import robust
 
-    found = _run(ctx, robust.probe, {"candidates": given.pop("candidates")}, given)
+    found = _run(ctx, robust.probe, ProbeDocument, {"candidates": given.pop("candidates")}, given)
     if found is None:
         return
-    if found["captions"] == 1:
-        for name, text in found["examples"][0].items():
+    note(f"{found.captions:,} captions")
+    if found.captions == 1 and found.examples:
+        for name, text in found.examples[0].items():
             note(f"{name}: {text or '(cannot be changed)'}")
-    names = list(found["versions"])
+    names = list(found.versions)
     rows = [
-        [each["metric"], _text(each["untouched"])]
-        + [
-            f"{_text(each['versions'][name]['score'])} ({_percent(each['versions'][name]['relative'])})"
-            for name in names
-        ]
-        for each in found["metrics"]
+        [each.metric, _text(each.untouched)]
+        + [f"{_text(each.versions[name].score)} ({_percent(each.versions[name].relative)})" for name in names]
+        for each in found.metrics
     ]
-    header = ["metric", "untouched", *(f"{name} ({found['changed'][name]:,})" for name in names)]
+    header = ["metric", "untouched", *(f"{name} ({found.changed[name]:,})" for name in names)]
     print_table(header, rows, numbers=range(1, len(header)))
 
 
@@ -189,27 +191,28 @@ def probe_command(ctx: click.Context, /, **given: Any) -> None:
 @common_options
 @click.pass_context
 def attacks_command(ctx: click.Context, /, **given: Any) -> None:
-    """Repeat, pad and cut captions, take off-topic and empty ones: the score relative to the untouched.
+    """Repeat, pad and cut captions, or take off-topic and empty ones, and show what is left of the score.
 
     \b
     capeval robust attacks -r refs.json -m spice -m cider_d
     """
     from capeval.bench import robust
 
-    found = _run(ctx, robust.attacks, {"candidates": given.pop("candidates")}, given)
+    found = _run(ctx, robust.attacks, AttacksDocument, {"candidates": given.pop("candidates")}, given)
     if found is None:
         return
-    names = list(found["attacks"])
+    note(f"{found.captions:,} captions")
+    names = list(found.attacks)
     rows = [
-        [each["metric"], _text(each["untouched"]), *(_percent(each["attacks"][name]["relative"]) for name in names)]
-        for each in found["metrics"]
+        [each.metric, _text(each.untouched), *(_percent(each.attacks[name].relative) for name in names)]
+        for each in found.metrics
     ]
     print_table(["metric", "untouched", *names], rows, numbers=range(1, len(names) + 2))
 
 
 def _run(
-    ctx: click.Context, check: Callable[..., Any], more: dict[str, Any], given: dict[str, Any]
-) -> dict[str, Any] | None:
+    ctx: click.Context, check: Callable[..., Any], kind: type[D], more: dict[str, Any], given: dict[str, Any]
+) -> D | None:
     """Runs a check with its options. None if the result was printed, or nothing was scored."""
     metrics: Sequence[str] | None = checked(given["metrics"])
     write, scores = given["write"], given["scores"]
@@ -235,18 +238,17 @@ def _run(
         note(f"{len(outcome.dataset):,} captions were written to {write}.")
     if only_write:
         return None
-    found: dict[str, Any] = outcome.with_facts(command=command_line(), arguments=_arguments(ctx)).to_dict()
+    facts = {"command": command_line(), "arguments": _arguments(ctx)}
+    found = decode_as(kind, outcome.with_facts(**facts).to_dict())
     keep_json(given["json_file"], found)
     if given["format_"] == "json":
-        print_json(found)
+        print_document(found)
         return None
-    count = found.get("captions")
-    note(f"{count:,} captions" if count is not None else f"{found['pairs']:,} pairs")
     return found
 
 
 def _arguments(ctx: click.Context) -> dict[str, Any]:
-    """What was asked for; how many threads and in which form is no matter of the result."""
+    """What was asked for, without what does not matter to the result, such as the number of threads."""
     given = {key: value for key, value in ctx.params.items() if key not in ("threads", "format_", "json_file", "write")}
     one, *more = given["references"]
     return given if more else given | {"references": one}
@@ -258,27 +260,23 @@ def _gammas(text: str | None) -> tuple[float, ...]:
     except ValueError:
         gammas = (-1.0,)
     if not all(0 <= gamma <= 1 for gamma in gammas):
-        raise click.BadParameter("numbers from 0 to 1 with commas between them are needed", param_hint="--gammas")
+        raise click.BadParameter("it takes numbers from 0 to 1, separated by commas", param_hint="--gammas")
     return gammas
 
 
-def _print_choices(found: dict[str, Any] | None) -> None:
+def _print_choices(found: ChoicesDocument | None) -> None:
     if found is None:
         return
-    keys = list(
-        dict.fromkeys(key for each in found["metrics"] for key, value in each.items() if isinstance(value, dict))
-    )
-    rows = [[each["metric"], *(_estimate(each[key]) for key in keys)] for each in found["metrics"]]
-    counts = found["categories"]
+    note(f"{found.pairs:,} pairs")
+    keys = list(dict.fromkeys(key for each in found.metrics for key in each.estimates))
+    rows = [[each.metric, *(_estimate(each.estimates[key]) for key in keys)] for each in found.metrics]
+    counts = found.categories
     header = ["metric", *(f"{key} ({counts[key]:,})" if key in counts else key for key in keys)]
     print_table(header, rows, numbers=range(1, len(header)))
 
 
-def _estimate(value: dict[str, Any]) -> str:
-    if value["value"] is None:
-        return "-"
-    low, high = (_text(value[key], 1) for key in ("low", "high"))
-    return f"{value['value']:.1f} [{low}, {high}]"
+def _estimate(each: Estimate) -> str:
+    return "-" if each.value is None else f"{each.value:.1f} [{_text(each.low, 1)}, {_text(each.high, 1)}]"
 
 
 def _text(value: float | None, digits: int = 3) -> str:

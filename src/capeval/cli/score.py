@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ from capeval.cli.common import (
     optional_references_option,
     options,
     print_csv,
-    print_json,
+    print_document,
     print_table,
     refuse_both_pictures,
     refuse_without_references,
@@ -34,11 +35,9 @@ from capeval.cli.progress import running
 from capeval.cli.report import check_report_options, write_score_report
 from capeval.evaluate import evaluate
 from capeval.io.captions import join, read_candidates, read_references
-from capeval.results import Result
+from capeval.results import Ranges, Result
 from capeval.runtime.pictures import open_pictures
 from capeval.types import Array
-
-Intervals = dict[str, tuple[float, float]]
 
 
 @click.command("score", cls=Command)
@@ -107,7 +106,7 @@ def score_command(
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
         elsewhere: dict[str, Array] = {}
-        if files:  # what is wrong with them is told before the scoring
+        if files:  # what is wrong with them shows before the scoring
             from capeval.report.inputs import read_beside
 
             elsewhere = read_beside(files, joined.dataset.ids, joined.dataset.systems)
@@ -121,40 +120,31 @@ def score_command(
             from capeval.results import save as save_result
 
             save_result(result, save)
-        systems = result.by_system() if len(set(result.systems)) > 1 else {"": result}
-        ranges: dict[str, Intervals] = {}
+        ranges = {}
         if intervals or page:
             run.progress.step("resampling")
-            ranges = {name: each.intervals(resamples=resamples, seed=seed) for name, each in systems.items()}
+            ranges = result.ranges(resamples=resamples, seed=seed)
+        document = result.document(ranges)
         if page:
-            write_score_report(page, result, joined.dataset, _as_json(result, systems, ranges), elsewhere, run)
-    keep_json(json_file, _as_json(result, systems, ranges))
-    print_result(result, systems, ranges if intervals else {}, format_)
+            write_score_report(page, result, joined.dataset, document, elsewhere, run)
+    keep_json(json_file, document)
+    print_result(result, ranges if intervals else {}, format_)
 
 
-def print_result(result: Result, systems: dict[str, Result], ranges: dict[str, Intervals], format_: str) -> None:
+def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str) -> None:
     if format_ == "json":
-        print_json(_as_json(result, systems, ranges))
+        print_document(result.document(ranges))
         return
-    several = len(systems) > 1
+    several = result.has_systems
     header = [*(["system"] if several else []), "metric", "score", *(["low", "high"] if ranges else []), "signature"]
     rows: list[list[Any]] = []
-    for name, each in systems.items():
+    for name, each in result.parts().items():
         for key, value in each.scores.items():
-            rows.append(
-                [*([name] if several else []), key, value, *ranges.get(name, {}).get(key, ()), each.signatures[key]]
-            )
+            limits = ranges[name][key] if ranges else ()
+            rows.append([*([name] if several else []), key, value, *limits, each.signatures[key]])
     if format_ == "csv":
         print_csv(header, blank_nan(rows))
         return
     note(f"{len(result):,} captions")
     shown = [[shown_number(cell) for cell in row] for row in rows]
     print_table(header, shown, numbers=[i for i, name in enumerate(header) if name in ("score", "low", "high")])
-
-
-def _as_json(result: Result, systems: dict[str, Result], ranges: dict[str, Intervals]) -> dict[str, Any]:
-    data = result.to_dict()
-    for name, found in ranges.items():
-        place = data["systems"][name] if len(systems) > 1 else data
-        place["intervals"] = {key: {"low": low, "high": high} for key, (low, high) in found.items() if low == low}
-    return data

@@ -23,7 +23,7 @@ def read_lines(file: str) -> list[str]:
 @click.argument("file", metavar="FILE", type=Reads())
 @options(tokenizer_option, threads_option)
 def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
-    """Print the tokens of FILE, which has one caption a line (- is standard input).
+    """Print the tokens of FILE, which has one caption per line (- is standard input).
 
     One line comes out for each line that goes in: tokens in lower case, a space between them, punctuation removed.
     """
@@ -39,8 +39,8 @@ def tokenize_command(file: str, tokenizer: str, threads: int) -> None:
     click.option(
         "-o", "--output", required=True, metavar="TABLE", type=Writes(), help="The file to write, such as mine.df."
     ),
-    click.option("-n", type=click.IntRange(1, 8), default=4, show_default=True, help="Longest n-gram."),
-    click.option("--stem", is_flag=True, help="Of stems, for cider(stem=true)."),
+    click.option("-n", type=click.IntRange(1, 8), default=4, show_default=True, help="Length of the longest n-grams."),
+    click.option("--stem", is_flag=True, help="Count stems instead of words, for cider(stem=true)."),
     tokenizer_option,
     threads_option,
 )

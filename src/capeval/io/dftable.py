@@ -173,7 +173,7 @@ def _parse_header(line: bytes) -> _Header:
 def _check_format(first: bytes, path: str) -> None:
     magic, version, *_ = [*first.decode("ascii", "replace").split(" "), ""]
     if magic != _MAGIC:
-        raise DataError("not a document-frequency table. Make one with `capeval df REFERENCES -o TABLE`.", file=path)
+        raise DataError("not a document-frequency table. Make one with `capeval df`.", file=path)
     if version != _VERSION:
         advice = "Make the table again with `capeval df`, or update capeval."
         raise DataError(f"its format is {version!r}, this capeval reads {_VERSION!r}. {advice}", file=path)

@@ -111,7 +111,7 @@ class Features(ABC):
     def regions(self, images: Sequence[str]) -> Floats:
         """The regions of each image, [n, region_count, dim]. They are large: ask for some images at a time."""
         if not self.region_count:
-            raise DataError("there are no regions; make them with `capeval features --regions`", file=self.source)
+            raise DataError("there are no regions; `capeval features` can make them", file=self.source)
         return self._checked("regions", images)
 
     def boxes(self, images: Sequence[str]) -> Floats | None:

@@ -85,7 +85,7 @@ class Cider(Metric):
                 raise DataError(
                     f"{self.info.name} over one image is 0 for every caption, because no n-gram tells images apart. "
                     f"Use a table of document frequencies: {self.info.name}(df=coco-val2014), or one of your own made "
-                    "with `capeval df REFERENCES -o TABLE`"
+                    "with `capeval df`"
                 )
             counts = _document_frequency(corpus, grams)
         else:

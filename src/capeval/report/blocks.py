@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from capeval.documents.types import Estimate
 from capeval.report.charts import Chart
 
 
@@ -103,13 +104,12 @@ def count(value: int | float) -> Cell:
     return Cell(f"{value:,.10g}", float(value))
 
 
-def estimate(found: dict[str, float | None], digits: int = 4, best: bool = False) -> Cell:
+def estimate(found: Estimate | None, digits: int = 4, best: bool = False) -> Cell:
     """A value with its interval."""
-    value, low, high = found["value"], found.get("low"), found.get("high")
-    if value is None:
+    if found is None or found.value is None:
         return Cell("–")
-    limits = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
-    return Cell(f"{value:.{digits}f}{limits}", value, best)
+    limits = "" if found.low is None or found.high is None else f" [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    return Cell(f"{found.value:.{digits}f}{limits}", found.value, best)
 
 
 def p_value(value: float | None) -> Cell:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from capeval.documents import BenchDocument, CompareDocument, Document, RobustDocument, ScoreDocument, decode
+from capeval.documents.types import AttacksDocument, ChoicesDocument, CurvesDocument, ProbeDocument
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, source_name, writing
 from capeval.report import html, tables
@@ -20,10 +22,7 @@ from capeval.report.plain import captions_section, scores_section
 from capeval.report.robust import robust_section
 from capeval.version import __version__
 
-DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
-"""What a result that was changed by hand may lead to."""
-
-Source = PathLike | Mapping[str, Any] | CaptionScores | Any
+Source = PathLike | Mapping[str, Any] | Document | CaptionScores | Any
 """A file, its content, or an object with `to_dict` such as a `Result` or what `capeval.bench.run` gives."""
 
 
@@ -98,7 +97,7 @@ def report(
     `scores` are files of scores made elsewhere, which stand beside those of each caption; `references`, by image, are
     shown with examples.
     """
-    is_one = isinstance(results, str | os.PathLike | Mapping | CaptionScores) or hasattr(results, "to_dict")
+    is_one = isinstance(results, str | os.PathLike | Mapping | Document | CaptionScores) or hasattr(results, "to_dict")
     listed: list[Any] = [results] if is_one else list(cast(Iterable[Any], results))
     loaded = [_loaded(each) for each in listed]
     if not loaded:
@@ -106,8 +105,8 @@ def report(
     captions = [data for _, data in loaded if isinstance(data, CaptionScores)]
     if scores and len(captions) != 1:
         raise CapevalError(
-            f"scores made elsewhere stand beside one file of scores for each caption (`capeval score --per-caption`), "
-            f"and {len(captions)} are given. For a benchmark use `capeval bench run --scores`"
+            f"scores made elsewhere stand beside one file of scores for each caption, and {len(captions)} are given",
+            remedy="caption_scores",
         )
     sections: list[Section] = []
     made: list[Block] = []
@@ -117,15 +116,10 @@ def report(
             rows = data.with_scores(scores)
             sections.append(captions_section(replace(rows, references=references or rows.references)))
             continue
-        try:
-            sections.append(_section(data, name, Path(name).name))
-            made += _signatures(data, sections[-1].title)
-        except DAMAGE as problem:
-            raise DataError(
-                f"the result is not complete: {type(problem).__name__}: {problem}", file=name or None
-            ) from problem
-        if isinstance(data.get("command"), str):
-            commands.append(data["command"])
+        sections.append(_section(data, Path(name).name))
+        made += _signatures(data, sections[-1].title)
+        if data.command:
+            commands.append(data.command)
     if command:
         commands.append(command)
     made = [*([Code(commands)] if commands else []), *made]
@@ -133,52 +127,51 @@ def report(
     return Report(title or _title(sections), [*sections, *end])
 
 
-def _signatures(data: Mapping[str, Any], title: str) -> list[Block]:
+def _signatures(data: Document, title: str) -> list[Block]:
     """One table for each set of signatures in a result: all that decides each score."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
-    if data.get("signatures"):
-        found.append((title, data["signatures"]))
-    for part in data.get("analysis") or ():
-        tags = [f"{key}: {value}" for key, value in part.items() if isinstance(value, str)]
-        found.append((", ".join([title, *tags]), part.get("signatures") or {}))
-    if str(data.get("kind", "")).startswith("robust"):
-        found.append((title, {row["metric"]: row["signature"] for row in data["metrics"] if row.get("signature")}))
+    found: list[tuple[str, Mapping[str, str]]] = []
+    if isinstance(data, ScoreDocument | CompareDocument):
+        found.append((title, data.signatures))
+    elif isinstance(data, BenchDocument):
+        for part in data.analysis:
+            tags = [f"{key}: {value}" for key, value in part.tags.items()]
+            found.append((", ".join([title, *tags]), part.signatures or {}))
+    elif isinstance(data, CurvesDocument | ChoicesDocument | ProbeDocument | AttacksDocument):
+        found.append((title, {row.metric: row.signature for row in data.metrics if row.signature}))
     return [
         Table(
             f"Signatures: {name}",
             ["metric", "signature"],
-            [[name_cell(key), Cell(str(text))] for key, text in signatures.items()],
+            [[name_cell(key), Cell(text)] for key, text in signatures.items()],
         )
         for name, signatures in found
         if signatures
     ]
 
 
-def _loaded(source: Any) -> tuple[str, dict[str, Any] | CaptionScores]:
+def _loaded(source: Any) -> tuple[str, Document | CaptionScores]:
     if isinstance(source, CaptionScores):
         return source.name, source
+    if isinstance(source, Document):
+        return "", source
     if isinstance(source, Mapping):
-        return "", dict(source)
+        return "", decode(source)
     if hasattr(source, "to_dict"):
-        return "", source.to_dict()
+        return "", decode(source.to_dict())
     return source_name(source), read_result(source)
 
 
-def _section(data: Mapping[str, Any], name: str, shown: str) -> Section:
+def _section(data: Document, shown: str) -> Section:
     """`shown` is what the page calls the file: folders are nobody else's business."""
-    if str(data.get("kind", "")).startswith("robust"):
-        return robust_section(data, shown)
-    if "benchmark" in data:
-        return benchmark_section(data, shown)
-    if "comparisons" in data:
-        return comparison_section(data, shown)
-    if "scores" in data:
+    if isinstance(data, ScoreDocument):
         return scores_section(data, shown)
-    raise DataError(
-        "this is no result that a report can show. It takes what `capeval score`, `compare`, `bench run` and `robust` "
-        "print with --format json",
-        file=name or None,
-    )
+    if isinstance(data, CompareDocument):
+        return comparison_section(data, shown)
+    if isinstance(data, BenchDocument):
+        return benchmark_section(data, shown)
+    if isinstance(data, RobustDocument):
+        return robust_section(data, shown)
+    raise TypeError(f"there is no section for {type(data).__name__}")
 
 
 def _title(sections: Sequence[Section]) -> str:

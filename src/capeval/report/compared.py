@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from capeval.documents import CompareDocument, Difference
 from capeval.report.blocks import Block, Figure, Section, Table, Text, name_cell, number, p_value
 from capeval.report.charts import Forest, Interval
 from capeval.report.plain import origin
 
-Row = Mapping[str, float | None]
-"""None where a number does not exist."""
 
-
-def comparison_section(data: Mapping[str, Any], source: str) -> Section:
+def comparison_section(data: CompareDocument, source: str) -> Section:
     """From the result of `capeval compare`."""
-    found: Mapping[str, Row] = data["comparisons"]
     rows = [
         [
             name_cell(key),
-            number(each["a"], best=(each["difference"] or 0) > 0),
-            number(each["b"], best=(each["difference"] or 0) < 0),
-            number(each["difference"]),
-            number(each["low"]),
-            number(each["high"]),
-            p_value(each["p_bootstrap"]),
-            p_value(each["p_permutation"]),
+            number(each.a, best=(each.difference or 0) > 0),
+            number(each.b, best=(each.difference or 0) < 0),
+            number(each.difference),
+            number(each.low),
+            number(each.high),
+            p_value(each.p_bootstrap),
+            p_value(each.p_permutation),
         ]
-        for key, each in found.items()
+        for key, each in data.comparisons.items()
     ]
     header = ["metric", "A", "B", "A − B", "low", "high", "p (bootstrap)", "p (permutation)"]
-    named = f" A is {data['a']}, B is {data['b']}." if "a" in data and "b" in data else ""
+    named = f" A is {data.a}, B is {data.b}." if data.a is not None and data.b is not None else ""
     blocks: list[Block] = [
-        Text(f"{data['n']:,} captions of each system{origin(source)}{named}"),
+        Text(f"{data.n:,} captions of each system{origin(source)}{named}"),
         Table("Both scores, their difference with its 95 % interval, and p-values", header, rows),
         Figure(
             "difference",
@@ -40,19 +34,21 @@ def comparison_section(data: Mapping[str, Any], source: str) -> Section:
             "The difference in per cent of the mean of both scores, with its 95 % interval from a paired bootstrap "
             "over images. Right of the line A is better. Hollow points are differences that may be chance (permutation "
             "test, p ≥ 0.05).",
-            Forest([_relative(key, each) for key, each in found.items()], "difference in %", zero=True, digits=1),
+            Forest(
+                [_relative(key, each) for key, each in data.comparisons.items()], "difference in %", zero=True, digits=1
+            ),
         ),
     ]
     return Section("Comparison", blocks)
 
 
-def _relative(key: str, each: Row) -> Interval:
+def _relative(key: str, each: Difference) -> Interval:
     """Metrics have scales of their own; a share of the score can be drawn on one axis."""
-    a, b, gap, low, high, p = (each[name] for name in ("a", "b", "difference", "low", "high", "p_permutation"))
-    if a is None or b is None or gap is None:
+    if each.a is None or each.b is None or each.difference is None:
         return Interval(key, None, strong=False)
-    middle = (abs(a) + abs(b)) / 2
+    middle = (abs(each.a) + abs(each.b)) / 2
     if not middle:
         return Interval(key, 0.0, strong=False)
-    lower, upper = (None if end is None else 100 * end / middle for end in (low, high))
-    return Interval(key, 100 * gap / middle, lower, upper, strong=p is not None and p < 0.05)
+    lower, upper = (None if end is None else 100 * end / middle for end in (each.low, each.high))
+    is_strong = each.p_permutation is not None and each.p_permutation < 0.05
+    return Interval(key, 100 * each.difference / middle, lower, upper, strong=is_strong)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
+from capeval.documents import Document, decode
 from capeval.errors import DataError
 from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
-from capeval.io.scorefile import score_rows, scores_of
-from capeval.types import Array
+from capeval.io.scores import score_rows, scores_of
+from capeval.results import Result
+from capeval.types import Array, Dataset
 
 References = Mapping[str, Sequence[str]]
 
@@ -46,6 +45,14 @@ class CaptionScores:
         return replace(self, scores={**self.scores, **added}, elsewhere=self.elsewhere | set(added))
 
 
+def caption_scores(result: Result, dataset: Dataset) -> CaptionScores:
+    """Of a result and what was scored, for its references."""
+    references = {image: dataset.reference_sets[group] for image, group in zip(dataset.images, dataset.group.tolist())}
+    return CaptionScores(
+        "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
+    )
+
+
 def read_beside(files: Iterable[PathLike], ids: Sequence[str], systems: Sequence[str]) -> dict[str, Array]:
     """Scores from files for the captions with these ids, NaN where a file leaves one blank."""
     found: dict[str, Array] = {}
@@ -59,34 +66,15 @@ def read_beside(files: Iterable[PathLike], ids: Sequence[str], systems: Sequence
 def _refuse_same_names(known: Mapping[str, Array], added: Mapping[str, Array]) -> None:
     both = [name for name in added if name in known]
     if both:
-        raise DataError(f"scores from a file have the name of others: {', '.join(both)}. Name them otherwise")
+        raise DataError(f"scores from a file have the same names as others: {', '.join(both)}. Rename them in the file")
 
 
-def read_result(path: PathLike) -> dict[str, Any] | CaptionScores:
+def read_result(path: PathLike) -> Document | CaptionScores:
     """A result of a command, or the scores of each caption (JSONL, CSV or TSV)."""
-    source = source_name(path)
     if format_from_name(path) in ("jsonl", "csv", "tsv"):
         return read_caption_scores(path)
-    text = utf8_without_bom(read_bytes(path), source)
-    try:
-        data = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as problem:
-        raise DataError(
-            f"broken JSON: {problem}. A result is what a command prints with --format json", file=source
-        ) from None
-    if not isinstance(data, dict):
-        raise DataError("this is no result of a command. Scores of each caption come as JSONL, CSV or TSV", file=source)
-    return data
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(digits: str) -> float:
-    if not math.isfinite(value := float(digits)):
-        raise ValueError(f"{digits} is too large")
-    return value
+    source = source_name(path)
+    return decode(utf8_without_bom(read_bytes(path), source), source)
 
 
 def read_caption_scores(path: PathLike) -> CaptionScores:
@@ -97,9 +85,7 @@ def read_caption_scores(path: PathLike) -> CaptionScores:
     seen: set[tuple[str, str]] = set()
     for line, row in score_rows(path):
         if "candidate" not in row:
-            raise DataError(
-                "the row has no `candidate`. Files with scores alone come with --scores", file=source, line=line
-            )
+            raise DataError("the row has no `candidate`", file=source, line=line, remedy="scores_alone")
         key = (str(row["id"]), str(row.get("system") or ""))
         if key in seen:
             raise DataError("the same id twice.", file=source, line=line, ids=[key[0]])
@@ -111,11 +97,11 @@ def read_caption_scores(path: PathLike) -> CaptionScores:
             column.append(str(value))
         scores = scores_of(row, source, line)
         if (columns and scores.keys() != columns.keys()) or not scores:
-            raise DataError("other scores than in the rows before it, or none", file=source, line=line)
+            raise DataError("the row has other scores than those before it, or none", file=source, line=line)
         for name, value in scores.items():
             columns.setdefault(name, []).append(value)
     if not columns:
-        raise DataError("there are no rows in it", file=source)
+        raise DataError("it has no rows", file=source)
     arrays = {name: np.array(values) for name, values in columns.items()}
     return CaptionScores(source, texts["id"], texts["image"], texts["system"], texts["candidate"], arrays)
 
@@ -145,8 +131,8 @@ def _joined(path: PathLike, ids: Sequence[str], systems: Sequence[str]) -> dict[
     if missing:
         raise DataError(f"{len(missing)} of {len(ids)} captions have no score in it.", file=source, ids=missing)
     if not columns:
-        raise DataError("there is no column of scores in it", file=source)
+        raise DataError("it has no column of scores", file=source)
     blank = [name for name, values in columns.items() if not np.isfinite(values).any()]
     if blank:
-        raise DataError(f"no caption has a number of {', '.join(blank)}", file=source)
+        raise DataError(f"no caption has a number for {', '.join(blank)}", file=source)
     return columns

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from capeval.bench.details import limits, shape
+from capeval.documents import ScoreDocument, SystemScores
 from capeval.report.blocks import (
     Block,
     Cell,
@@ -33,34 +33,37 @@ _REFERENCES = 5
 _MOST_SYSTEMS = 8
 
 
-def scores_section(data: Mapping[str, Any], source: str) -> Section:
+def scores_section(data: ScoreDocument, source: str) -> Section:
     """From the result of `capeval score`."""
-    systems: Mapping[str, Any] = data.get("systems") or {"": data}
-    ranges = {name: each.get("intervals") or {} for name, each in systems.items()}
+    systems = data.systems or {"": SystemScores(n=data.n, scores=data.scores, intervals=data.intervals)}
     several = len(systems) > 1
-    has_ranges = any(ranges.values())
+    has_intervals = any(each.intervals for each in systems.values())
     rows = []
-    for key in data["scores"]:
-        found = {name: each["scores"].get(key) for name, each in systems.items()}
+    for key in data.scores:
+        found = {name: each.scores.get(key) for name, each in systems.items()}
         best = max((value for value in found.values() if value is not None), default=None)
         for name, value in found.items():
-            limits_ = ranges[name].get(key, {})
             rows.append(
                 [
                     name_cell(key),
                     *([Cell(name)] if several else []),
                     number(value, best=several and value is not None and value == best),
-                    *([number(limits_.get("low")), number(limits_.get("high"))] if has_ranges else []),
+                    *(map(number, _ends(systems[name], key)) if has_intervals else []),
                 ]
             )
-    header = ["metric", *(["system"] if several else []), "score", *(["low", "high"] if has_ranges else [])]
+    header = ["metric", *(["system"] if several else []), "score", *(["low", "high"] if has_intervals else [])]
     blocks: list[Block] = [
-        Text(f"{data['n']:,} captions" + (f" of {len(systems)} systems" if several else "") + origin(source)),
-        Table("Scores" + (" with 95 % intervals" if has_ranges else ""), header, rows),
+        Text(f"{data.n:,} captions" + (f" of {len(systems)} systems" if several else "") + origin(source)),
+        Table("Scores" + (" with 95 % intervals" if has_intervals else ""), header, rows),
     ]
-    if has_ranges:
-        blocks += _forests(data, systems, ranges)
+    if has_intervals:
+        blocks += _forests(list(data.scores), systems)
     return Section("Scores", blocks)
+
+
+def _ends(scores: SystemScores, key: str) -> tuple[float | None, float | None]:
+    limits_ = (scores.intervals or {}).get(key)
+    return (limits_.low, limits_.high) if limits_ else (None, None)
 
 
 def origin(source: str) -> str:
@@ -68,23 +71,17 @@ def origin(source: str) -> str:
     return f", from {source}." if source else "."
 
 
-def _forests(data: Mapping[str, Any], systems: Mapping[str, Any], ranges: Mapping[str, Any]) -> list[Block]:
-    def points(keys: Sequence[str], label: Callable[[str, str], str]) -> list[Interval]:
-        found = []
-        for key in keys:
-            for name, each in systems.items():
-                ends = ranges[name].get(key, {})
-                found.append(Interval(label(key, name), each["scores"].get(key), ends.get("low"), ends.get("high")))
-        return found
-
+def _forests(keys: Sequence[str], systems: Mapping[str, SystemScores]) -> list[Block]:
     told = "Images were drawn with replacement; the line holds 95 % of the draws."
     if len(systems) == 1:
-        chart = Forest(points(list(data["scores"]), lambda key, _: key), "score")
-        return [Figure("scores", "Scores with 95 % intervals", told, chart)]
-    return [
-        Figure(f"scores-{key}", f"{key} of each system", told, Forest(points([key], lambda _, name: name), key))
-        for key in data["scores"]
-    ]
+        (only,) = systems.values()
+        points = [Interval(key, only.scores.get(key), *_ends(only, key)) for key in keys]
+        return [Figure("scores", "Scores with 95 % intervals", told, Forest(points, "score"))]
+    blocks: list[Block] = []
+    for key in keys:
+        points = [Interval(name, each.scores.get(key), *_ends(each, key)) for name, each in systems.items()]
+        blocks.append(Figure(f"scores-{key}", f"{key} of each system", told, Forest(points, key)))
+    return blocks
 
 
 def captions_section(rows: CaptionScores) -> Section:
@@ -124,7 +121,7 @@ def _distributions(rows: CaptionScores, scores: Mapping[str, Array]) -> Section:
         low, high = limits(values[known])
         bins = min(24, max(6, round(2 * float(known.sum()) ** (1 / 3))))  # Rice's rule
         groups = [(system, values[known & (systems == system)]) for system in names] if split else [("", values[known])]
-        shapes = [to_shape(system, shape(mine, low, high, bins)) for system, mine in groups if len(mine)]
+        shapes = [_shape(system, mine, low, high, bins) for system, mine in groups if len(mine)]
         panels.append(Panel(name, low, high, shapes, bool(values[known].max() > high)))
     more = told_of_open_ends(panels)
     if split:
@@ -140,8 +137,9 @@ def _distributions(rows: CaptionScores, scores: Mapping[str, Array]) -> Section:
     return Section("Distributions", [figure])
 
 
-def to_shape(label: str, data: Mapping[str, Any]) -> Shape:
-    return Shape(label, data["rows"], data["quantiles"], data["shares"])
+def _shape(label: str, values: Array, low: float, high: float, bins: int) -> Shape:
+    found = shape(values, low, high, bins)
+    return Shape(label, found["rows"], found["quantiles"], found["shares"])
 
 
 def _percentiles(values: Array) -> Array:

@@ -108,8 +108,9 @@ def open_checkpoint(source: PathLike, model: str) -> Checkpoint:
         raise CheckpointError(f"{folder}: this is a checkpoint of {content['model']!r}, not of {model!r}")
     files = content.get("files")
     if not isinstance(files, dict):
-        command = f"capeval train {content['model']} --out {folder} --resume"
-        raise CheckpointError(f"{folder}: its training has not finished. Go on with: {command}")
+        raise CheckpointError(
+            f"{folder}: the training of {content['model']} has not finished", remedy="unfinished_training"
+        )
     for name, sha in files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file():

@@ -101,9 +101,9 @@ def extract(
         there = StoredFeatures(path).hashes
         worker = _Worker(network, regions, there)
         with warnings.catch_warnings(), run.progress.bar("reading pictures", len(pictures), "pictures") as show:
-            advice = "" if shared else ". With --on-error skip such pictures are left out"
+            remedy = "" if shared else "skip_pictures"
             warnings.simplefilter("ignore")  # Pillow's remarks about odd files; bad ones are errors of our own
-            done = _write(worker.run(list(pictures.items()), run.threads), writer, on_error, advice, show)
+            done = _write(worker.run(list(pictures.items()), run.threads), writer, on_error, remedy, show)
     if path != target and done.added + done.there:
         os.replace(path, target)
     return done
@@ -153,14 +153,14 @@ class _Worker:
 
 
 def _write(
-    batches: Iterable[_Batch], writer: StoreWriter, on_error: str, advice: str, show: Callable[[int], None]
+    batches: Iterable[_Batch], writer: StoreWriter, on_error: str, remedy: str, show: Callable[[int], None]
 ) -> Extracted:
     added, there, bad, ready = 0, 0, [], _Ready(writer)
     with closing(batches) as several:  # type: ignore[type-var]
         for batch in several:
             if batch.bad and on_error == "fail":
                 ready.flush()
-                raise DataError(f"{batch.bad[0]}{advice}")
+                raise DataError(str(batch.bad[0]), remedy=remedy)
             bad += [str(problem) for problem in batch.bad]
             added, there = added + len(batch.ids), there + batch.known
             ready.put(batch)

@@ -26,7 +26,7 @@ class RobustnessResult:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; numbers that do not exist are None."""
-        known: dict[str, Any] = plain(self.data)
+        known: dict[str, Any] = {"schema": "capeval.robust/1"} | plain(self.data)
         return known
 
     def with_facts(self, **facts: Any) -> RobustnessResult:

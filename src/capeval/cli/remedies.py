@@ -1,0 +1,22 @@
+"""What helps against an error, in the words of the command line: the library does not know its options."""
+
+from __future__ import annotations
+
+from capeval.errors import CapevalError, with_advice
+
+# By the keys of `capeval.errors.REMEDIES`.
+OPTIONS = {
+    "references": "Give them with -r",
+    "pictures": "Give a folder of pictures with --images, or their features with --features",
+    "skip_pictures": "With --on-error skip such pictures are left out",
+    "saved_result": "`capeval score --save` writes results to be joined",
+    "score_ids": "`capeval bench rows NAME`, or `capeval robust` with --write, shows the ids",
+    "scores_alone": "Files with scores alone are given with --scores",
+    "caption_scores": "`capeval score --per-caption` writes such a file. For a benchmark use `bench run --scores`",
+    "result": "--json keeps it, and --format json prints it",
+    "unfinished_training": "Go on with: capeval train NAME --out FOLDER --resume",
+}
+
+
+def in_words(problem: CapevalError) -> str:
+    return with_advice(problem.message, OPTIONS[problem.remedy]) if problem.remedy else str(problem)
