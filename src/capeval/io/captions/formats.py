@@ -6,10 +6,8 @@ tell what is wrong and where.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from capeval.errors import DataError
+from capeval.io import longcells
 from capeval.io.captions.objects import table_from_object
 from capeval.io.captions.table import (
     ANNOTATIONS,
@@ -144,32 +143,16 @@ def _table_from_tsv(data: bytes, source: str, kind: Kind) -> Table:
 
 
 def _table_from_csv(data: bytes, source: str, kind: Kind, delimiter: str = ",") -> Table:
-    try:
-        return next(_tables_of_rows(_csv_rows(io.BytesIO(data), source, delimiter), source, kind))
-    except _LongCell:
-        try:
-            return next(_tables_of_rows(_rows_with_long_cells(data.decode(), delimiter), source, kind))
-        except csv.Error as error:
-            raise DataError(f"broken table: {error}", file=source) from None
+    return next(csv_tables(io.BytesIO(data), source, kind, delimiter))
 
 
 def csv_tables(
     stream: IO[bytes], source: str, kind: Kind, delimiter: str = ",", size: int | None = None
 ) -> Iterator[Table]:
     """Tables of so many rows each, the last of fewer; one of all rows without a size."""
-    try:
-        yield from _tables_of_rows(_csv_rows(stream, source, delimiter), source, kind, size)
-    except _LongCell as found:
-        message = f"a cell has more than {csv.field_size_limit():,} letters, which is no caption"
-        raise DataError(message, file=source, line=found.args[0]) from None
-
-
-def _tables_of_rows(
-    found: Iterable[tuple[int, list[str]]], source: str, kind: Kind, size: int | None = None
-) -> Iterator[Table]:
     rows, numbers, before = list[list[str]](), array("q"), 0
     header: list[str] = []
-    for number, cells in found:
+    for number, cells in _csv_rows(stream, source, delimiter):
         if not header:
             header = [name.strip() for name in cells]
             check_header(header, source)
@@ -196,15 +179,13 @@ def _csv_rows(stream: IO[bytes], source: str, delimiter: str) -> Iterator[tuple[
     """Each row that is not blank, with the number of the line where it begins; quoted cells may hold line breaks."""
     number = 1
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    reader = longcells.reader(text, delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             if cells:
                 yield number, cells
             number = reader.line_num + 1
-    except csv.Error as error:
-        if "field limit" in str(error):
-            raise _LongCell(number) from None
+    except longcells.Error as error:
         message = f"broken table: {error}. A cell that holds quotes must be quoted, with each quote inside doubled"
         raise DataError(message, file=source, line=number) from None
     except UnicodeDecodeError as error:
@@ -212,31 +193,6 @@ def _csv_rows(stream: IO[bytes], source: str, delimiter: str) -> Iterator[tuple[
     finally:
         with suppress(ValueError):  # its owner has closed it already
             text.detach()
-
-
-class _LongCell(Exception):
-    """A cell of more letters than Python's reader takes; its limit is one for the whole process, so it is let alone."""
-
-
-def _rows_with_long_cells(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """What `_csv_rows` gives, by a slower way without a limit. The text is known to be sound up to a long cell."""
-    cell = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{delimiter}\r\n]*))({delimiter}|\r\n|\r|\n|\Z)')
-    place, number, begin, cells = 0, 1, 1, list[str]()
-    while place < len(text):
-        found = cell.match(text, place)
-        if found is None:
-            raise csv.Error(f"line {number} cannot be read")
-        quoted, plain, end = found.groups()
-        cells.append(plain if quoted is None else quoted.replace('""', '"'))
-        number += len(_LINE_END.findall(found[0]))
-        place = found.end()
-        if end != delimiter or place == len(text):
-            if cells != [""]:
-                yield begin, cells
-            begin, cells = number, []
-
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def check_header(header: Sequence[str], source: str) -> None:
