@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +160,7 @@ class Notes(Progress):
     def __init__(self) -> None:
         self.messages: list[str] = []
         self.bars: list[str] = []
+        self.shown: list[int] = []
 
     def note(self, message: str) -> None:
         self.messages.append(message)
@@ -163,9 +168,80 @@ class Notes(Progress):
     @contextmanager
     def bar(self, what: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
         self.bars.append(what)
-        yield lambda done: None
+        yield self.shown.append
 
 
 @pytest.fixture
 def notes() -> Notes:
     return Notes()
+
+
+@dataclass
+class Site:
+    """A server on this machine: what it has, and how it behaves."""
+
+    content: bytes = b""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Contents by path; any other path has `content`."""
+    has_ranges: bool = True
+    breaks: list[int] = field(default_factory=list)
+    """For each answer in turn, after how many bytes the connection breaks."""
+    status: int = 200
+    troubles: list[int] = field(default_factory=list)
+    """Status codes of the first answers."""
+    redirects: int = 0
+    """How many times a request is sent on before it is answered."""
+    sent: int = 0
+    requests: list[str] = field(default_factory=list)
+    """The ranges that were asked for."""
+    paths: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            hops = int(self.path.partition("?hop=")[2] or 0)
+            if hops < site.redirects:
+                self.send_response(302)
+                self.send_header("Location", f"{self.path.partition('?')[0]}?hop={hops + 1}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            asked = self.headers.get("Range", "")
+            site.requests.append(asked)
+            site.paths.append(self.path)
+            # Taken before the answer begins: the client may ask again as soon as it has seen the headers.
+            limit = site.breaks.pop(0) if site.breaks else None
+            status = site.troubles.pop(0) if site.troubles else site.status
+            content = site.files.get(self.path, site.content)
+            part = re.fullmatch(r"bytes=(\d+)-(\d*)", asked) if site.has_ranges else None
+            size = len(content)
+            begin, end = (int(part[1]), min(size, int(part[2] or size) + 1)) if part else (0, size)
+            self.send_response(206 if part and status == 200 else status)
+            if part:
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
+            self.send_header("Content-Length", str(end - begin))
+            self.end_headers()
+            body = content[begin:end][:limit]
+            try:
+                self.wfile.write(body)
+                site.sent += len(body)
+            except OSError:
+                pass  # the client has seen enough
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    yield site
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -14,7 +14,7 @@ import pytest
 import capeval
 
 SOURCE = Path(capeval.__file__).resolve().parent
-HEAVY = ["numpy", "rich", "click", "torch", "pandas", "matplotlib", "pyarrow", "msgspec"]
+HEAVY = ["numpy", "rich", "click", "torch", "pandas", "matplotlib", "pyarrow", "msgspec", "httpx"]
 
 
 def modules_after(statement: str) -> set[str]:
@@ -84,6 +84,10 @@ def test_only_reports_import_matplotlib() -> None:
 
 def test_only_the_command_line_imports_click() -> None:
     assert importers("click") <= {"cli"}
+
+
+def test_only_downloads_import_httpx() -> None:
+    assert importers("httpx") <= {"io"}
 
 
 def test_nothing_unpickles_or_evaluates() -> None:

@@ -25,7 +25,7 @@ import torch
 from efficientnet_lite_pytorch import EfficientNet
 from onnx import TensorProto, helper, numpy_helper
 
-OUTPUT = Path(__file__).resolve().parents[1] / "src" / "capeval" / "data" / "encoders"
+OUTPUT = Path(__file__).resolve().parents[1] / "packages" / "models" / "src" / "capeval_models"
 SHA256 = {"lite0": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"}
 
 
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("name", nargs="?", default="lite0", choices=["lite0", "lite1", "lite2"])
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
-    output = options.output or OUTPUT / f"{options.name}.onnx"
+    output = options.output or OUTPUT / options.name / f"{options.name}.onnx"
     model = convert(load(options.name))
     onnx.checker.check_model(model, full_check=True)
     data = model.SerializeToString(deterministic=True)

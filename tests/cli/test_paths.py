@@ -23,7 +23,7 @@ from capeval.cli.paths import Command, Reads, Writes, WritesInto, refuse_overwri
 TEXTS = {
     "bench run": {"counts", "variants"},
     "bench rows": {"variants"},
-    "data fetch": {"url"},
+    "data fetch": {"name", "url"},
     "explain": {"metric", "candidate", "references"},
     "lece-system": {"settings"},
     "report": {"title"},

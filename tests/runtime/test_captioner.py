@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from capeval.errors import CapevalError
 from capeval.runtime.captioner import Floats, Ids, State, beam_search, draw, open_captioner
-from capeval.runtime.checkpoint import builtin_checkpoints
+from capeval.runtime.checkpoint import installed_checkpoints
 from capeval.text.vocabulary import BOS, EOS, PAD, UNK
 
 LENGTH = 4
@@ -118,7 +118,7 @@ def test_the_seed_decides_draws() -> None:
     assert not np.array_equal(first, other)
 
 
-needs_captioner = pytest.mark.skipif("captioner" not in builtin_checkpoints(), reason="no captioner in this copy")
+needs_captioner = pytest.mark.skipif("captioner" not in installed_checkpoints(), reason="no captioner in this copy")
 
 
 @needs_captioner

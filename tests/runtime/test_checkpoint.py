@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capeval.errors import CheckpointError, UnknownName
+from capeval.errors import CheckpointError, Unavailable, UnknownName
 from capeval.io.cache import sha256_of
-from capeval.runtime.checkpoint import CONFIG, PROBE, builtin_checkpoints, open_checkpoint, read_probe
+from capeval.run import Run
+from capeval.runtime.checkpoint import CONFIG, PROBE, installed_checkpoints, open_checkpoint, read_probe
 
 
 def write(folder: Path, **changes: Any) -> Path:
@@ -118,11 +119,30 @@ def test_a_probe_with_objects_is_not_unpickled(tmp_path: Path) -> None:
         read_probe(tmp_path / PROBE)
 
 
-@pytest.mark.parametrize("name", builtin_checkpoints())
-def test_what_comes_with_the_package_is_whole(name: str) -> None:
+@pytest.mark.parametrize("name", ["captioner", "lece", "lece-rc", "lece-reference"])
+def test_our_own_are_whole(name: str) -> None:
     """Opening checks the hash of every file."""
-    folder = Path(open_checkpoint.__code__.co_filename).resolve().parents[1] / "data" / "checkpoints" / name
+    if name not in installed_checkpoints():
+        pytest.skip("capeval-models is not installed")
+    folder = installed_checkpoints()[name]
     model = json.loads((folder / CONFIG).read_text())["model"]
     checkpoint = open_checkpoint(name, model)
     assert {PROBE, "log.jsonl"} <= checkpoint.files.keys()
     assert all(path.stat().st_size < 25_000_000 for path in folder.iterdir())
+
+
+def test_one_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine")
+    monkeypatch.setenv("CAPEVAL_ASSETS", str(tmp_path))
+    assert open_checkpoint("mine", "toy").folder == tmp_path / "mine"
+
+
+def test_our_own_where_they_are_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of that name is not taken for it: `lece` means the critique whose scores were published."""
+    monkeypatch.setattr("capeval.io.assets._companions", list)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lece").mkdir()
+    write(tmp_path / "lece")
+    with pytest.raises(Unavailable, match=r'pip install "capeval\[learned\]"'):
+        open_checkpoint("lece", "lece", Run(cache=tmp_path / "cache"))

@@ -6,14 +6,20 @@ import io
 import struct
 import sys
 import zlib
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from capeval.errors import DataError, MissingExtra, UnknownName
+from capeval.errors import CapevalError, DataError, MissingExtra, Unavailable, UnknownName
+from capeval.io.cache import sha256_of
+from capeval.run import Run
+from capeval.runtime import encoder as module
 from capeval.runtime.encoder import Encoder, prepare, read_picture
+from capeval.runtime.pictures import PictureFiles
 from capeval.runtime.session import open_session
 
 pytest.importorskip("onnxruntime")
@@ -177,3 +183,50 @@ def test_missing_packages_are_told(monkeypatch: pytest.MonkeyPatch, encoder: Enc
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingExtra, match=r"capeval\[learned\]"):
         prepare(b"", 224)
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Encoders of other packages: entry points by name."""
+
+    def call(**values: str) -> None:
+        found = [EntryPoint(name, value, module.ENTRY_POINTS) for name, value in values.items()]
+        monkeypatch.setattr(module, "entry_points", lambda group: found)
+        module._elsewhere.cache_clear()
+
+    yield call
+    module._elsewhere.cache_clear()
+
+
+def test_an_encoder_of_another_package(
+    offer: Callable[..., None], encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = sha256_of(encoder.path)
+    code = f"GOOD = ({str(encoder.path)!r}, {digest!r})\n\ndef wrong():\n    return {str(encoder.path)!r}, 64 * '0'\n"
+    (tmp_path / "theirs_of_a_test.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    offer(good="theirs_of_a_test:GOOD", wrong="theirs_of_a_test:wrong", gone="theirs_of_a_test:nothing")
+    assert module.encoder_names() == ["lite0", "good", "wrong", "gone"]
+    assert Encoder("good").name == f"good/{digest[:12]}"
+    assert Encoder("good").side == encoder.side
+    with pytest.raises(DataError, match="wrong/000000000000 is damaged"):
+        _ = Encoder("wrong").side
+    with pytest.raises(CapevalError, match=r"'gone' \(theirs_of_a_test:nothing\) cannot be loaded"):
+        Encoder("gone")
+    with pytest.raises(UnknownName, match="Did you mean good"):
+        Encoder("goood")
+
+
+def test_two_encoders_of_one_name(offer: Callable[..., None]) -> None:
+    offer(lite0="theirs:GOOD")
+    with pytest.raises(CapevalError, match="two encoders are called 'lite0'; the second is theirs:GOOD"):
+        module.encoder_names()
+
+
+def test_one_that_is_not_installed_hinders_nobody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Who gives pictures without having the encoder can use the other metrics."""
+    monkeypatch.setattr("capeval.io.assets._companions", list)
+    pictures = PictureFiles({"x": tmp_path / "x.png"}, run=Run(cache=tmp_path))
+    assert pictures.encoder == "lite0/7878a0d1b80f"
+    with pytest.raises(Unavailable, match=r"lite0 .* is not on this machine.*capeval\[learned\]"):
+        _ = pictures.dim

@@ -20,6 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from capeval.errors import DataError, UnknownName
+from capeval.io.shipped import shipped
 from capeval.text import vectors as module
 from capeval.text.vectors import Vectors, load_vectors, open_table, write_table
 
@@ -289,7 +290,7 @@ def test_packed_words_must_be_sorted() -> None:
 
 
 def test_the_shipped_table() -> None:
-    path = module._BUILTIN / "glove-100d.vectors"
+    path = shipped("vectors", "glove-100d.vectors")
     assert path.stat().st_size <= 12_000_000
     vectors = load_vectors("glove-100d")
     assert (len(vectors), vectors.dimensions) == (85_000, 100)

@@ -32,7 +32,7 @@ _BLOCK = 2048
     click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,
                  help="With --temperature: captions for each picture."),
     click.option("--checkpoint", default="captioner", show_default=True, metavar="NAME", type=Reads(checkpoint_files),
-                 help="The captioner of the package, or a folder made by `capeval train captioner`."),
+                 help="The name of a captioner, or a folder made by `capeval train captioner`."),
     seed_option,
     threads_option,
 )  # fmt: skip
@@ -68,8 +68,8 @@ def caption_command(
     from capeval.runtime.captioner import open_captioner
     from capeval.runtime.pictures import open_pictures
 
-    writer = open_captioner(checkpoint, threads)
     run = Run(threads=threads, progress=Terminal())
+    writer = open_captioner(checkpoint, run)
     pictures: Any = open_pictures(folder, features, run)
     writer.check(pictures.dim, pictures.encoder)
     wanted = _chosen(pictures, ids)

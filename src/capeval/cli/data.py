@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from capeval.cli.common import note, print_table
+from capeval.cli.common import format_option, note, print_csv, print_json, print_table
 from capeval.cli.paths import Group, Reads
 from capeval.cli.progress import Terminal
+from capeval.errors import CapevalError, UnknownName
 from capeval.run import Run, cache_dir
 
 
@@ -47,11 +48,29 @@ def prepare_command() -> None:
     note(f"METEOR's index of paraphrases is in {cache_dir()}")
 
 
-GRAMMAR = click.Choice(["spice-grammar"])
+@data_command.command("list")
+@format_option
+def list_command(format_: str) -> None:
+    """List the assets: weights and data that do not come with capeval itself, and where each is on this machine."""
+    from capeval.io.assets import assets, installed_assets
+
+    there = installed_assets()
+    rows = [
+        [asset.name, asset.kind, size_text(asset.size), asset.licence, str(there.pop(asset.name, ""))]
+        for asset in assets().values()
+    ]
+    rows += [[name, "of another package", "", "", str(folder)] for name, folder in there.items()]
+    header = ["asset", "kind", "size", "licence", "place"]
+    if format_ == "json":
+        print_json([dict(zip(header, row, strict=True)) for row in rows])
+    elif format_ == "csv":
+        print_csv(header, rows)
+    else:
+        print_table(header, [[*row[:-1], row[-1] or "(not here)"] for row in rows])
 
 
 @data_command.command("import")
-@click.argument("what", type=GRAMMAR)
+@click.argument("what", type=click.Choice(["spice-grammar"]))
 @click.argument("file", metavar="[FILE]", required=False, type=Reads())
 def import_command(what: str, file: str | None) -> None:
     """Import the grammar of SPICE's parser from FILE: englishPCFG.ser.gz, or the models jar of CoreNLP 3.6.0.
@@ -65,19 +84,36 @@ def import_command(what: str, file: str | None) -> None:
 
 
 @data_command.command("fetch")
-@click.argument("what", type=GRAMMAR)
-@click.option("--from", "url", metavar="URL", help="A models jar of CoreNLP 3.6.0, or an archive that holds one.")
-def fetch_command(what: str, url: str | None) -> None:
-    """Fetch the grammar of SPICE's parser (1.9 MB) from Stanford's CoreNLP 3.6.0 archive, or from URL.
+@click.argument("name")
+@click.option("--from", "url", metavar="URL", help="A mirror: the folder that holds the folder NAME. Of spice-grammar: "
+              "a models jar of CoreNLP 3.6.0, or an archive that holds one.")  # fmt: skip
+def fetch_command(name: str, url: str | None) -> None:
+    """Fetch the asset NAME, one of `capeval data list`, into the cache, from where it is published or from URL.
 
-    Only the grammar is kept, and its checksum is verified. It is licensed under the GPL and not part of capeval.
+    Its checksum is verified, and a transfer that was broken off goes on where it stopped: call it again. Weights come
+    more easily with the extra `learned`. SPICE's grammar (1.9 MB) is read out of Stanford's CoreNLP 3.6.0 archive; it
+    is licensed under the GPL and not part of capeval.
     """
-    from capeval.scene.official.fetch import ARCHIVE_URL, NOTICE, fetch_grammar
+    from capeval.io.assets import fetch_asset, known_asset
 
-    note(f"{NOTICE}\nFrom {url or ARCHIVE_URL}")
-    with Terminal().bar("fetching", None, "bytes") as show:
-        path = fetch_grammar(url, progress=lambda done, total: show(done))
-    note(f"{path}: the grammar is in place; `spice` and `spider` can be used")
+    try:
+        asset = known_asset(name)
+    except UnknownName as problem:
+        raise click.UsageError(str(problem)) from None
+    run = Run(progress=Terminal())
+    if asset.kind == "grammar":
+        from capeval.scene.official.fetch import NOTICE, fetch_grammar
+
+        note(f"{NOTICE}\nFrom {url or asset.url}")
+        note(f"{fetch_grammar(url, run)}: the grammar is in place; `spice` and `spider` can be used")
+        return
+    if not url and not asset.url:
+        raise CapevalError(
+            f'{name} has no public address yet. It comes with: pip install "capeval[{asset.extra}]". To fetch it from '
+            "a mirror, give the mirror's address with --from"
+        )
+    note(f"{name}: {asset.kind}, {size_text(asset.size)}, licence {asset.licence}\nFrom {url or asset.url}")
+    note(f"{fetch_asset(name, url or '', run)}: {name} is in place")
 
 
 def size_text(size: float) -> str:

@@ -16,7 +16,7 @@ from capeval.errors import CapevalError
     click.option("-o", "--output", required=True, metavar="FILE", type=Writes(),
                  help="The store to write; one that exists is added to."),
     click.option("--encoder", default="lite0", show_default=True, metavar="NAME", type=Reads(),
-                 help="An encoder of the package, or the path of an .onnx file."),
+                 help="The name of an encoder, or the path of an .onnx file."),
     click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB per picture instead of 3."),
     click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
                  help="What to do about a picture that cannot be read."),

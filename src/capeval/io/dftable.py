@@ -38,6 +38,7 @@ import numpy.typing as npt
 
 from capeval.errors import DataError, UnknownName
 from capeval.io.files import PathLike, writing
+from capeval.io.shipped import shipped
 from capeval.types import Ints
 
 Longs = npt.NDArray[np.int64]
@@ -48,7 +49,6 @@ _MAX_ORDER = 8
 _MAX_LINE = 4096
 _MAX_BODY = 1 << 29  # bytes before compression: some 40 million n-grams
 _MAX_INT = 2**31 - 1
-_BUILTIN = Path(__file__).resolve().parents[1] / "data" / "df"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def read_table(path: PathLike) -> DfTable:
 
 def builtin_table(name: str) -> Path:
     """Where the table of that name, such as `coco-val2014`, is installed."""
-    known = {path.stem: path for path in _BUILTIN.glob("*.df")}
+    known = {path.stem: path for path in shipped("df").glob("*.df")}
     if name not in known:
         raise UnknownName("document-frequency table", name, known)
     return known[name]

@@ -68,7 +68,7 @@ class Lece(Metric):
         return _TEXT_ONLY
 
     def signature_extras(self, run: Run) -> dict[str, Any]:
-        known = self._checkpoint()
+        known = self._checkpoint(run)
         extras = {"checkpoint": known.digest}
         if self.checkpoint:  # which is neither what `context` nor what `negatives` says
             extras["critique"] = f"{known.config['context']}/{'+'.join(known.config['negatives'])}"
@@ -83,7 +83,7 @@ class Lece(Metric):
             raise Unavailable(f"lece looks at pictures, and there are none. {_TEXT_ONLY}")
         from capeval.runtime.lece import open_critique
 
-        critique = open_critique(self._source)
+        critique = open_critique(self._source, corpus.run)
         row, reference = np.arange(len(corpus)), None
         if critique.context != "image":
             row, reference = _with_references(corpus)
@@ -106,10 +106,10 @@ class Lece(Metric):
     def _source(self) -> str:
         return self.checkpoint or CHECKPOINTS[self.context, self.negatives]
 
-    def _checkpoint(self) -> Checkpoint:
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
         from capeval.runtime.lece import open_trained
 
-        return open_trained(self._source)
+        return open_trained(self._source, run)
 
 
 def _with_references(corpus: Corpus) -> tuple[Longs, Longs]:

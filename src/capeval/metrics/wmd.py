@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,13 +15,12 @@ from capeval import engine
 from capeval.corpus import Corpus
 from capeval.engine.transport import distances
 from capeval.errors import ExpressionError
+from capeval.io.shipped import shipped
 from capeval.run import Run
 from capeval.text.vectors import load_vectors
 from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
 
 Floats = npt.NDArray[np.float32]
-
-STOPWORDS = Path(__file__).resolve().parents[1] / "data" / "stopwords.txt"
 
 
 class Bags(NamedTuple):
@@ -143,7 +141,7 @@ class Wmd(Metric):
 @lru_cache(maxsize=1)
 def stopwords() -> frozenset[str]:
     """The function words that are left out."""
-    lines = STOPWORDS.read_text("utf-8").splitlines()
+    lines = shipped("stopwords.txt").read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
+from capeval.io.shipped import shipped
 from capeval.perturb.words import SYNONYMS
 from capeval.text.lexicon import Lexicon, load_lexicon
 from capeval.text.vectors import Vectors, load_vectors
@@ -24,7 +24,7 @@ class Thesaurus:
 
     def __init__(self, lexicon: Lexicon, vectors: Vectors) -> None:
         self._lexicon, self._vectors = lexicon, vectors
-        with (files("capeval") / "data" / "meteor" / "wordnet.npz").open("rb") as stream, np.load(stream) as tables:
+        with np.load(shipped("meteor", "wordnet.npz")) as tables:
             self._words = tables["words"].tobytes().decode().split("\n")
             owner = np.repeat(np.arange(len(self._words)), tables["synset_counts"])
             order = np.argsort(tables["synsets"], kind="stable")

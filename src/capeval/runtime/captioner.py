@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from capeval.errors import CapevalError
 from capeval.io.files import PathLike
+from capeval.run import Run
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.text.vocabulary import BOS, EOS, PAD, Vocabulary
 
@@ -189,10 +191,15 @@ class CaptionWriter:
         return [" ".join(self.vocabulary.words(row)) for row in ids.tolist()]
 
 
+def open_captioner(source: PathLike = MODEL, run: Run | None = None) -> CaptionWriter:
+    """The captioner of that name, or the one in a folder; its probe is checked."""
+    run = run or Run()
+    return _open_captioner(str(source), run.threads, run.cache)
+
+
 @lru_cache(maxsize=4)
-def open_captioner(source: PathLike = MODEL, threads: int = 1) -> CaptionWriter:
-    """The captioner that comes with capeval, or one in a folder; its probe is checked."""
-    writer = CaptionWriter(open_checkpoint(source, MODEL), threads)
+def _open_captioner(source: str, threads: int, cache: Path) -> CaptionWriter:
+    writer = CaptionWriter(open_checkpoint(source, MODEL, Run(cache=cache)), threads)
     writer.checkpoint.check_probe(lambda inputs: probe_outputs(writer.network, inputs["pictures"], inputs["ids"]))
     return writer
 

@@ -23,16 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import CheckpointError, UnknownName
+from capeval.io.assets import assets, find_asset, installed_assets
 from capeval.io.cache import sha256_of
 from capeval.io.files import PathLike
+from capeval.run import Run
 
 FORMAT = 1
 CONFIG, PROBE, LOG = "config.json", "probe.npz", "log.jsonl"
 
 Arrays = dict[str, npt.NDArray[Any]]
-Run = Callable[[Mapping[str, npt.NDArray[Any]]], Arrays]
+Network = Callable[[Mapping[str, npt.NDArray[Any]]], Arrays]
 
-_BUILTIN = Path(__file__).resolve().parents[1] / "data" / "checkpoints"
 _MAX_CONFIG = 1 << 20
 
 
@@ -64,7 +65,7 @@ class Checkpoint:
         """The network on ONNX Runtime; opened once in a process."""
         return _session(str(self.path(name)), threads)
 
-    def run(self, name: str = "model.onnx", threads: int = 1) -> Run:
+    def run(self, name: str = "model.onnx", threads: int = 1) -> Network:
         """The network as a function from named arrays to named arrays."""
         session = self.session(name, threads)
         names = [output.name for output in session.get_outputs()]
@@ -74,7 +75,7 @@ class Checkpoint:
 
         return run
 
-    def check_probe(self, run: Run, tolerance: float = 1e-3) -> None:
+    def check_probe(self, run: Network, tolerance: float = 1e-3) -> None:
         """Whether this machine gives the outputs that training saw. Sizes, types and values count."""
         inputs, expected = read_probe(self.folder / PROBE)
         found = run(inputs)
@@ -87,22 +88,24 @@ class Checkpoint:
                 raise CheckpointError(
                     f"{self.folder}: the model does not give the outputs that it gave when it was trained "
                     f"({name!r} differs by {difference:.2g}, more than {tolerance:g}). Another version of onnxruntime "
-                    "may help; else the checkpoint is damaged: reinstall capeval or train again"
+                    "may help; else the checkpoint is damaged: install it again or train again"
                 )
 
 
-def builtin_checkpoints() -> list[str]:
-    """Names of the checkpoints that come with capeval."""
-    return sorted(path.parent.name for path in _BUILTIN.glob(f"*/{CONFIG}"))
+def installed_checkpoints(run: Run | None = None) -> dict[str, Path]:
+    """The folders of checkpoints that go by a name: capeval's, as far as they are here, and other packages'."""
+    return {name: folder for name, folder in installed_assets(run).items() if (folder / CONFIG).is_file()}
 
 
-def open_checkpoint(source: PathLike, model: str) -> Checkpoint:
-    """The checkpoint in a folder, or one that comes with capeval by its name. `model` is the kind that is needed."""
-    folder = Path(source)
-    if str(source) in builtin_checkpoints():
-        folder = _BUILTIN / str(source)
-    elif not folder.exists() and folder.name == str(source):
-        raise UnknownName("checkpoint (neither a folder nor built in)", str(source), builtin_checkpoints())
+def open_checkpoint(source: PathLike, model: str, run: Run | None = None) -> Checkpoint:
+    """The checkpoint in a folder, or the one of that name. `model` is the kind that is needed."""
+    folder, name = Path(source), str(source)
+    named = installed_checkpoints(run) if folder.name == name else {}
+    known = {asset.name for asset in assets().values() if asset.kind == "checkpoint"}
+    if name in named or name in known:
+        folder = named.get(name) or find_asset(name, run)
+    elif not folder.exists() and folder.name == name:
+        raise UnknownName("checkpoint (neither a folder nor the name of one)", name, {*named, *known})
     content = read_config_file(folder)
     if content["model"] != model:
         raise CheckpointError(f"{folder}: this is a checkpoint of {content['model']!r}, not of {model!r}")
@@ -114,7 +117,7 @@ def open_checkpoint(source: PathLike, model: str) -> Checkpoint:
     for name, sha in files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file():
-            raise CheckpointError(f"{folder}: {name} is missing. Train again, or reinstall capeval if it came with it")
+            raise CheckpointError(f"{folder}: {name} is missing. Train again, or install the checkpoint again")
         if sha256_of(path) != sha:
             raise CheckpointError(f"{path}: damaged, its checksum is not that of config.json")
     return Checkpoint(folder, content["model"], content["config"], content.get("facts", {}), files)

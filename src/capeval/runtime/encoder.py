@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
-from capeval.errors import DataError, MissingExtra, UnknownName
+from capeval.errors import CapevalError, DataError, MissingExtra, UnknownName
+from capeval.io.assets import Asset, assets, find_asset
 from capeval.io.files import PathLike
+from capeval.run import Run
 from capeval.runtime.session import open_session, read_model
 
 Floats = npt.NDArray[np.float32]
 Pixels = npt.NDArray[np.uint8]
 
-SHIPPED = {"lite0": "7878a0d1b80f750f53c5d8ec23caed1a7f08868d98d1f4d3ee557d154c4b43b2"}
-"""Encoders inside the package, with the checksums of their files."""
+ENTRY_POINTS = "capeval.encoders"
 DEFAULT = "lite0"
 BATCH = 4
 """Pictures that go through the network together; larger batches leave the processor's cache and are slower."""
@@ -31,29 +33,39 @@ MOST_PIXELS = 89_000_000
 LONGEST_SIDE = 65_535
 """As in JPEG: a line of millions of pixels would need gigabytes while it is squeezed."""
 _ORIENTATION = 0x0112  # in EXIF
-_FOLDER = Path(__file__).parent.parent / "data" / "encoders"
 
 
 class Encoder:
     """A network that turns pictures into a vector and a grid of regions each.
 
-    `source` is the name of an encoder in the package or the path of an ONNX file with the same inputs and outputs as
+    `source` is the name of an encoder or the path of an ONNX file with the same inputs and outputs as
     `tools/build_encoder.py` writes. Any number of threads may call `encode` at once; the numbers depend on the picture
     alone, not on threads or batches.
     """
 
-    def __init__(self, source: PathLike = DEFAULT) -> None:
+    def __init__(self, source: PathLike = DEFAULT, run: Run | None = None) -> None:
         path = Path(source)
-        if str(source) in SHIPPED:
-            path = _FOLDER / f"{source}.onnx"
-        elif path.suffix != ".onnx":
-            raise UnknownName("encoder (or path of an .onnx file)", str(source), SHIPPED)
-        self._data, self.path = read_model(path), path
-        digest = hashlib.sha256(self._data).hexdigest()
-        if SHIPPED.get(str(source), digest) != digest:
-            raise DataError("the encoder in the package is damaged. Install capeval again", file=str(path))
-        self.name = f"{path.stem}/{digest[:12]}"
-        """Who made the features: the name and the start of the weights' sha256."""
+        name, self._sha256 = path.stem, ""
+        self._find: Callable[[], Path] = lambda: path
+        if path.suffix != ".onnx":
+            name = str(source)
+            self._sha256, self._find = _named(name, run)
+        digest = self._sha256 or hashlib.sha256(self._data).hexdigest()
+        self.name = f"{name}/{digest[:12]}"
+        """Who made the features: the name and the start of the weights' sha256. It is known of an encoder with a name
+        before its file is needed, so that one that is not installed hinders nobody who does not use it."""
+
+    @cached_property
+    def path(self) -> Path:
+        return self._find()
+
+    @cached_property
+    def _data(self) -> bytes:
+        data = read_model(self.path)
+        if self._sha256 not in ("", hashlib.sha256(data).hexdigest()):
+            advice = "its checksum is not right. Install it again"
+            raise DataError(f"the encoder {self.name} is damaged: {advice}", file=str(self.path))
+        return data
 
     @cached_property
     def _session(self) -> Any:
@@ -103,6 +115,44 @@ class Encoder:
     def encode_files(self, paths: Sequence[PathLike]) -> tuple[Floats, Floats]:
         """Vectors and regions of picture files."""
         return self.encode(np.stack([prepare(read_picture(path), self.side, str(path)) for path in paths]))
+
+
+def encoder_names() -> list[str]:
+    """The encoders that go by a name: ours, then those of other packages."""
+    return [*_ours(), *_elsewhere()]
+
+
+def _named(name: str, run: Run | None) -> tuple[str, Callable[[], Path]]:
+    """The sha256 of an encoder's file, and what finds the file."""
+    if name in _ours():
+        (file,) = _ours()[name].files
+        return file.sha256, lambda: find_asset(name, run) / file.name
+    entry = _elsewhere().get(name)
+    if entry is None:
+        raise UnknownName("encoder (or path of an .onnx file)", name, encoder_names())
+    try:
+        offered = entry.load()
+        path, sha256 = offered() if callable(offered) else offered
+    except Exception as problem:  # whatever another package does wrong
+        raise CapevalError(f"the encoder {name!r} ({entry.value}) cannot be loaded: {problem}") from problem
+    return str(sha256), lambda: Path(path)
+
+
+@cache
+def _ours() -> dict[str, Asset]:
+    return {asset.name: asset for asset in assets().values() if asset.kind == "encoder"}
+
+
+@cache
+def _elsewhere() -> dict[str, EntryPoint]:
+    """Encoders of other packages: an entry point gives the path of an ONNX file and its sha256, or a function that
+    gives both.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name in _ours() or found.setdefault(entry.name, entry) is not entry:
+            raise CapevalError(f"two encoders are called {entry.name!r}; the second is {entry.value}")
+    return found
 
 
 def require_pillow() -> None:

@@ -89,7 +89,7 @@ def extract(
         raise CapevalError(f"on_error is {on_error!r}; it must be fail or skip")
     require_pillow()
     run = run or Run()
-    network = encoder if isinstance(encoder, Encoder) else Encoder(encoder)
+    network = encoder if isinstance(encoder, Encoder) else Encoder(encoder, run)
     target = Path(output)
     if target.exists() and not is_store(target):
         raise DataError("this file is not a feature store and is not overwritten", file=str(target))

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import CheckpointError
+from capeval.run import Run
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import Ids, Vocabulary
 
 Floats = npt.NDArray[np.float32]
-Run = Callable[[dict[str, npt.NDArray[Any]]], Floats]
+Network = Callable[[dict[str, npt.NDArray[Any]]], Floats]
 
 ENCODER, CRITIQUE, VOCABULARY = "encoder.onnx", "critique.onnx", "vocabulary.txt"
 
@@ -38,8 +39,8 @@ class Critique:
         self.vocabulary = Vocabulary.load(checkpoint.path(VOCABULARY))
         # Threads run different blocks; a session with several of its own would round differently.
         encoder, critique = (checkpoint.session(name, threads=1) for name in (ENCODER, CRITIQUE))
-        self._encode: Run = lambda inputs: encoder.run(None, inputs)[0]
-        self._judge: Run = lambda inputs: critique.run(None, inputs)[0]
+        self._encode: Network = lambda inputs: encoder.run(None, inputs)[0]
+        self._judge: Network = lambda inputs: critique.run(None, inputs)[0]
         widths = {each.name: int(each.shape[1]) for each in critique.get_inputs()}
         self.width, self.picture_width = widths["caption"], widths.get("image", 0)
         checkpoint.check_probe(lambda inputs: outputs(self._encode, self._judge, self.width, inputs))
@@ -62,19 +63,27 @@ class Critique:
         return _judged(self._judge, {"caption": (captions, caption), **contexts}, threads)
 
 
-@lru_cache(maxsize=4)
-def open_critique(source: str) -> Critique:
-    """The critique in a checkpoint folder, or one that comes with capeval; opened once in a process."""
-    return Critique(open_trained(source))
+def open_critique(source: str, run: Run | None = None) -> Critique:
+    """The critique in a checkpoint folder, or one that has a name; opened once in a process."""
+    return _open_critique(source, (run or Run()).cache)
 
 
-@lru_cache(maxsize=4)
-def open_trained(source: str) -> Checkpoint:
+def open_trained(source: str, run: Run | None = None) -> Checkpoint:
     """What is known of a critique, without opening its networks."""
-    return open_checkpoint(source, "lece")
+    return _open_trained(source, (run or Run()).cache)
 
 
-def outputs(encode: Run, judge: Run, width: int, inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+@lru_cache(maxsize=4)
+def _open_critique(source: str, cache: Path) -> Critique:
+    return Critique(_open_trained(source, cache))
+
+
+@lru_cache(maxsize=4)
+def _open_trained(source: str, cache: Path) -> Checkpoint:
+    return open_checkpoint(source, "lece", Run(cache=cache))
+
+
+def outputs(encode: Network, judge: Network, width: int, inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
     """Scores of rows of tokens with their contexts, as a probe has them."""
     count = len(inputs["tokens"])
     rows = np.arange(count)
@@ -94,7 +103,7 @@ def probe_outputs(folder: Path, inputs: Mapping[str, npt.NDArray[Any]]) -> dict[
     return outputs(lambda each: encoder.run(None, each)[0], lambda each: critique.run(None, each)[0], width, inputs)
 
 
-def _encoded(run: Run, width: int, tokens: Ids, lengths: Ids, threads: int = 1) -> Floats:
+def _encoded(run: Network, width: int, tokens: Ids, lengths: Ids, threads: int = 1) -> Floats:
     found = np.empty((len(tokens), width), np.float32)
 
     def block(rows: npt.NDArray[np.intp]) -> None:
@@ -115,7 +124,7 @@ def _spans(begin: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + _CAPTIONS, end)
 
 
-def _judged(run: Run, sides: Mapping[str, tuple[Floats, npt.NDArray[Any]]], threads: int = 1) -> Floats:
+def _judged(run: Network, sides: Mapping[str, tuple[Floats, npt.NDArray[Any]]], threads: int = 1) -> Floats:
     count = len(next(iter(sides.values()))[1])
     found = np.empty(count, np.float32)
 

@@ -43,7 +43,7 @@ class PictureFiles(Features):
     def __init__(self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, run: Run | None = None) -> None:
         self.source = "the pictures"
         self._paths = {str(key): Path(path) for key, path in paths.items()}
-        self._encoder, self._run = Encoder(encoder), run or Run()
+        self._encoder, self._run = Encoder(encoder, run), run or Run()
         self._hashes: dict[str, str] = {}
         self.encoder = self._encoder.name
 

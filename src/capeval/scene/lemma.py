@@ -10,9 +10,9 @@ import gzip
 import json
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
+from capeval.io.shipped import shipped
 from capeval.scene.graph_types import Token
 
 _OTHERS = {
@@ -89,7 +89,7 @@ class Endings(NamedTuple):
 
 @cache
 def _endings(group: str) -> Endings:
-    packed = files("capeval").joinpath("data", "parse", "lemmas.json.gz").read_bytes()
+    packed = shipped("parse", "lemmas.json.gz").read_bytes()
     stored = json.loads(gzip.decompress(packed))[group]
     return Endings(stored["changes"], frozenset(stored["known"].split(" ")))
 

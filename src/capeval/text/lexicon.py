@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 
+from capeval.io.shipped import shipped
 from capeval.types import Ints
 
 # The suffix rules of WordNet's morphology, tried in this order.
@@ -105,7 +105,7 @@ class Lexicon:
 
 @cache
 def load_lexicon() -> Lexicon:
-    with (files("capeval") / "data" / "meteor" / "wordnet.npz").open("rb") as stream, np.load(stream) as tables:
+    with np.load(shipped("meteor", "wordnet.npz")) as tables:
         lines = tables["irregular"].tobytes().decode().split("\n")
         irregular = {form: bases for form, *bases in (line.split(" ") for line in lines)}
         return Lexicon(tables["words"].tobytes(), tables["synset_counts"], tables["synsets"], irregular)
@@ -125,4 +125,4 @@ def nonbreaking_prefixes() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _lines(name: str) -> list[str]:
-    return (files("capeval") / "data" / "meteor" / name).read_text(encoding="utf-8").splitlines()
+    return shipped("meteor", name).read_text(encoding="utf-8").splitlines()

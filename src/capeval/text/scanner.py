@@ -7,11 +7,12 @@ per distinct piece, in Python (`capeval.text.tokenize`). `tools/ptb` makes the t
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from capeval.io.shipped import shipped
 
 
 class Scanner(NamedTuple):
@@ -61,7 +62,7 @@ SKIP = KINDS.index("skip")
 @cache
 def ptb_scanner() -> Scanner:
     """The Penn Treebank tokenizer of the COCO evaluation."""
-    with (files("capeval") / "data" / "ptb.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    with np.load(shipped("ptb.npz"), allow_pickle=False) as arrays:
         tables: dict[str, Any] = {name: arrays[name] for name in Scanner._fields}
     return Scanner(**tables | {"start": int(tables["start"])})
 

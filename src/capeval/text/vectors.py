@@ -40,6 +40,7 @@ import numpy.typing as npt
 from capeval.errors import DataError, UnknownName
 from capeval.io.cache import built_once
 from capeval.io.files import PathLike, unpacking
+from capeval.io.shipped import shipped
 from capeval.run import Run
 from capeval.types import Ints
 
@@ -57,7 +58,6 @@ _CHUNK = 1024
 _BUFFER = 1 << 16
 _PAIR_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
 _CONTROL = bytes({*range(32)} - {*b"\t\n\r"})
-_BUILTIN = Path(__file__).resolve().parents[1] / "data" / "vectors"
 
 
 def load_vectors(source: str, run: Run | None = None) -> Vectors:
@@ -67,7 +67,7 @@ def load_vectors(source: str, run: Run | None = None) -> Vectors:
 
 @lru_cache(maxsize=4)
 def _load_once(source: str, cache: Path) -> Vectors:
-    builtin = {path.stem: path for path in _BUILTIN.glob("*.vectors")}
+    builtin = {path.stem: path for path in shipped("vectors").glob("*.vectors")}
     if source in builtin:
         return open_table(builtin[source])
     if not Path(source).exists() and "/" not in source and not Path(source).suffix:

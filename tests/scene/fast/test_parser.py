@@ -123,8 +123,8 @@ def test_without_the_grammar_the_fast_parser_is_taken(tmp_path: Path, monkeypatc
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path))
     assert default_parser() == "fast"
     assert attributes("A red car.") == [("car", "red")]
-    (tmp_path / "spice").mkdir()
-    (tmp_path / "spice" / "english.grammar").write_bytes(b"")
+    (tmp_path / "assets" / "spice-grammar").mkdir(parents=True)
+    (tmp_path / "assets" / "spice-grammar" / "english.grammar").write_bytes(b"")
     assert default_parser() == "official"
     assert attributes("A red car.", parser="fast") == [("car", "red")]
     assert repr(capeval.scene_graph("A red car.", parser="fast")) == "SceneGraph([('car',), ('car', 'red')])"

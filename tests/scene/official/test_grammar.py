@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capeval.errors import CapevalError, DataError
-from capeval.scene import grammar as module
+from capeval.scene.official import grammar as module
 from capeval.scene.official.grammar import (
     MEMBER,
     Grammar,
@@ -206,3 +206,19 @@ def test_lexicon_equals_the_official_one(official_grammar: Grammar, shared: Path
             expected = {entry.rpartition("=")[0]: float(entry.rpartition("=")[2]) for entry in listed.split()}
             tags, scores = lexicon.scores(word, place == "0")
             assert dict(zip((names[tag] for tag in tags), scores.tolist())) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_grammar_that_several_machines_share(
+    tiny_original: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it lies in one user's cache, in the folder of $CAPEVAL_ASSETS; an import goes to the user's own cache."""
+    source = tmp_path / "englishPCFG.ser.gz"
+    source.write_bytes(tiny_original)
+    own = import_grammar(source, allow_other=True)
+    shared = tmp_path / "shared" / "spice-grammar" / own.name
+    shared.parent.mkdir(parents=True)
+    own.rename(shared)
+    monkeypatch.setenv("CAPEVAL_ASSETS", str(tmp_path / "shared"))
+    assert grammar_path() == shared
+    assert load_grammar().states
+    assert import_grammar(source, allow_other=True) == own == grammar_path()

@@ -22,11 +22,12 @@ import numpy.typing as npt
 from capeval.engine.network import ACTIVATION_SCALE, MAX_WEIGHT
 from capeval.errors import DataError
 from capeval.io.files import read_bytes
+from capeval.io.shipped import shipped
 from capeval.scene.fast.words import BUCKETS
 
 Floats = npt.NDArray[np.float32]
 FORMAT = 1
-BUILTIN = Path(__file__).resolve().parents[2] / "data" / "parser" / "parser.npz"
+BUILTIN = shipped("parser", "parser.npz")
 _MATRICES = ("hidden1", "input2", "hidden2", "output")
 _VECTORS = ("bias2", "output_bias", "root", "label_bias")
 _WORDS = ("word", "spelling", "glove", "input1", "bias1")

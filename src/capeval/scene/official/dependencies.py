@@ -13,9 +13,9 @@ from __future__ import annotations
 import gzip
 import json
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
+from capeval.io.shipped import shipped
 from capeval.scene.official.kinds import base, coarse, phrase_kind, token_kind, visible
 from capeval.scene.official.tree import Tree
 
@@ -346,7 +346,7 @@ class Tables(NamedTuple):
 @cache
 def tables() -> Tables:
     """The tables that `tools/parse/learn_tables.py` counted."""
-    packed = files("capeval").joinpath("data", "parse", "dependencies.json.gz").read_bytes()
+    packed = shipped("parse", "dependencies.json.gz").read_bytes()
     stored = json.loads(gzip.decompress(packed))
     return Tables(stored["local"], stored["relations"])
 

@@ -23,15 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import DataError, Unavailable
+from capeval.io.assets import find_asset, known_asset, place_in_cache
 from capeval.io.files import PathLike, writing
-from capeval.run import cache_dir
+from capeval.run import Run, cache_dir
 from capeval.scene.official.javastream import JavaObject, StreamError, read_stream
 from capeval.scene.official.lexicon import Counts, Lexicon
 from capeval.types import Ints
 
 MEMBER = "edu/stanford/nlp/models/lexparser/englishPCFG.ser.gz"
-SHA256 = "ed674cce7311f76c018806e61cdb045e219258ee30014da4e3e686b9230ebea9"
-"""Of the original .ser.gz file."""
+ASSET = "spice-grammar"
 HOW_TO_GET = (
     "Get it once with `capeval data import spice-grammar [FILE]` (from a CoreNLP 3.6.0 models jar or "
     "englishPCFG.ser.gz) or `capeval data fetch spice-grammar`"
@@ -40,6 +40,7 @@ ROOT, END_TAG = "ROOT", ".$$."
 
 _HEADER = b"capeval-grammar 1 "
 _MAX_PACKED, _MAX_UNPACKED = 1 << 25, 1 << 28
+_FILE = "english.grammar"
 _MODELS_JAR = "stanford-corenlp-3.6.0-models.jar"
 _LABEL = re.compile(r"-[LR][RCS]B-|.[^\^\-~_=|#]*", re.DOTALL)
 _Floats = npt.NDArray[np.float32]
@@ -90,8 +91,12 @@ def label_of(state: str) -> str:
 
 
 def grammar_path(cache: Path | None = None) -> Path:
-    """Where the imported grammar is kept."""
-    return (cache or cache_dir()) / "spice" / "english.grammar"
+    """Where the grammar is, or where it is put when it is imported: in the cache."""
+    run = Run(cache=cache or cache_dir())
+    try:
+        return find_asset(ASSET, run) / _FILE
+    except Unavailable:
+        return place_in_cache(ASSET, run) / _FILE
 
 
 def load_grammar(path: PathLike | None = None) -> Grammar:
@@ -124,12 +129,12 @@ def import_grammar(source: PathLike | None = None, *, allow_other: bool = False)
     return store_grammar(_original(place), str(place), allow_other=allow_other)
 
 
-def store_grammar(original: bytes, source: str, *, allow_other: bool = False) -> Path:
+def store_grammar(original: bytes, source: str, run: Run | None = None, *, allow_other: bool = False) -> Path:
     """Puts a grammar, given as the bytes of the original .ser.gz file, into the cache."""
-    digest = hashlib.sha256(original).hexdigest()
-    if digest != SHA256 and not allow_other:
+    digest, expected = hashlib.sha256(original).hexdigest(), known_asset(ASSET).files[0].sha256
+    if digest != expected and not allow_other:
         raise DataError(
-            f"this is not the grammar of CoreNLP 3.6.0 (sha256 {digest[:16]}..., expected {SHA256[:16]}...): it is "
+            f"this is not the grammar of CoreNLP 3.6.0 (sha256 {digest[:16]}..., expected {expected[:16]}...): it is "
             "damaged, or of another version, which would give other scores",
             file=source,
         )
@@ -137,12 +142,11 @@ def store_grammar(original: bytes, source: str, *, allow_other: bool = False) ->
         arrays = read_java_grammar(_gunzip(original))
     except (StreamError, EOFError, OSError, zlib.error) as error:
         raise DataError(f"the grammar cannot be read: {error}", file=source) from None
-    return save_grammar(arrays, digest)
+    return save_grammar(arrays, digest, place_in_cache(ASSET, run) / _FILE)
 
 
-def save_grammar(arrays: Mapping[str, npt.NDArray[Any]], digest: str, path: PathLike | None = None) -> Path:
+def save_grammar(arrays: Mapping[str, npt.NDArray[Any]], digest: str, place: Path) -> Path:
     """Writes the compact file."""
-    place = Path(path) if path is not None else grammar_path()
     stream = io.BytesIO()
     np.savez(stream, digest=_to_bytes([digest]), **arrays)  # type: ignore[arg-type]
     body = stream.getvalue()

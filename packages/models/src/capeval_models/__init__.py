@@ -1,0 +1,1 @@
+"""Encoders and trained checkpoints for capeval: each folder here is an asset. There is no code."""
