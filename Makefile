@@ -9,7 +9,7 @@ STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(I
 
 # What runs compiled code; what reads files that anybody may have made.
 ENGINE_TESTS := tests/engine tests/bench/test_ranking.py tests/scene/fast tests/metrics/test_meteor.py \
-  tests/scene/official/test_chart.py tests/scene/test_engines.py tests/text/test_tokenize.py
+  tests/scene/official/test_chart.py tests/text/test_tokenize.py
 READER_TESTS := tests/io
 SANITIZED := build/sanitized
 # Python with the sanitized build, whose environment borrows all other packages from .venv. The sanitizers' own libraries
@@ -88,6 +88,7 @@ lint: torch
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/python tools/check_stub.py
 
 check: lint test
 

@@ -19,7 +19,7 @@ from common import machine, markdown, run, write
 
 from capeval.bench import benchmarks
 from capeval.bench.registry import data_root
-from capeval.scene.pipeline import default_parser
+from capeval.scene import default_parser
 
 HERE = Path(__file__).resolve().parent
 

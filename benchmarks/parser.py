@@ -21,12 +21,9 @@ from coco import annotations
 from common import machine, markdown, write
 
 from capeval.run import Run
-from capeval.scene import dependencies_of
+from capeval.scene import default_parser, graph_of, trees_of, tuples_of_graph
 from capeval.scene.fast import fast_parser
 from capeval.scene.fast.words import BUCKETS, glove_vectors, spelling_features
-from capeval.scene.graph import enhanced_graph
-from capeval.scene.pipeline import default_parser
-from capeval.scene.tuples import tuples_of_graph
 from capeval.text.tokenize import tokenize
 
 BATCH = 256
@@ -34,12 +31,12 @@ EXACT = 2000
 
 
 def with_fast_parser(captions: list[str], threads: int) -> None:
-    deque(fast_parser().tuples(captions, threads), maxlen=0)
+    deque(fast_parser().tuples(captions, Run(threads=threads)), maxlen=0)
 
 
 def with_exact_parser(captions: list[str], threads: int) -> None:
-    for tokens, basic in dependencies_of(captions[:EXACT], "official", Run(threads=threads)):
-        tuples_of_graph(enhanced_graph(tokens, basic))
+    for tree in trees_of(captions[:EXACT], Run(threads=threads)):
+        tuples_of_graph(graph_of(tree))
 
 
 def with_torch() -> Callable[[list[str], int], None]:

@@ -10,6 +10,7 @@ captions that are there already are passed over, so an interrupted run goes on. 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from capeval.run import Run
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("captions", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
+    os.environ["CAPEVAL_PARSE_CACHE"] = "off"  # the output keeps the parses
     run = Run()
     lines = options.captions.read_text("utf-8").split("\n")
     captions = dict.fromkeys(" ".join(words) for words in tokenize(lines, run) if words)

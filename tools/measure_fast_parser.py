@@ -26,8 +26,8 @@ from capeval.bench import Settings
 from capeval.bench import run as run_benchmark
 from capeval.evaluate import evaluate
 from capeval.run import Run
+from capeval.scene import SceneTuple, tuples_of_graph
 from capeval.scene.fast import fast_parser
-from capeval.scene.tuples import SceneTuple, tuples_of_graph
 from capeval.train.tasks.parser.silver import SILVER, common, read_silver
 from capeval.types import Dataset
 
@@ -77,7 +77,7 @@ def measure_parses(path: Path, threads: int) -> list[str]:
     rows = [row for row in rows_of(path) if len(row["sentences"]) == 1]
     captions = [row["caption"] for row in rows]
     count = {"tokens": 0, "tags": 0, "heads": 0, "labels": 0, "identical": 0, "common": 0, "tuples": 0}
-    for row, parse in zip(rows, fast_parser().parses(captions, threads), strict=True):
+    for row, parse in zip(rows, fast_parser().parses(captions, Run(threads=threads)), strict=True):
         (sentence,) = row["sentences"]
         official = {dependent: (head, label) for head, dependent, label in sentence["basic"]}
         for place, (token, (head, _, label)) in enumerate(zip(parse.tokens, parse.basic, strict=True), 1):
@@ -112,12 +112,12 @@ def measure_scores(path: Path, threads: int) -> list[str]:
 def measure_speed(captions: list[str], threads: int) -> str:
     """The best of three runs, and their spread: the machine may have other work."""
     parser = fast_parser()
-    for _ in parser.tuples(captions[:2000], threads):
+    for _ in parser.tuples(captions[:2000], Run(threads=threads)):
         pass
     found = []
     for _ in range(3):
         wall, used = time.perf_counter(), time.process_time()
-        for _ in parser.tuples(captions, threads):
+        for _ in parser.tuples(captions, Run(threads=threads)):
             pass
         wall, used = time.perf_counter() - wall, time.process_time() - used
         found.append((len(captions) / wall, len(captions) / used))
@@ -133,8 +133,8 @@ def measure_memory(folder: Path, captions: int, threads: int) -> str:
     code = f"""
 import gzip, json, os
 from pathlib import Path
-from capeval.scene.fast import fast_parser
 from capeval.run import Run
+from capeval.scene.fast import fast_parser
 texts = [json.loads(line)["caption"] for path in sorted(Path({str(folder)!r}).glob("parses_*.jsonl.gz"))
          for line in gzip.open(path, "rt", encoding="utf-8")]
 def resident():
@@ -143,7 +143,7 @@ count = {captions}
 texts = [" ".join(text.split(" ")[:4]) for text in texts]
 new = (f"{{texts[i % len(texts)]}} of kind{{i}}" for i in range(count))
 marks = {{count // 10, count // 2, count}}
-for done, tuples in enumerate(fast_parser().tuples(new, {threads}), 1):
+for done, tuples in enumerate(fast_parser().tuples(new, Run(threads={threads})), 1):
     if done in marks:
         print(f"{{resident():.0f}}", flush=True)
 """

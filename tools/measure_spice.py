@@ -22,10 +22,9 @@ import numpy as np
 
 from capeval.evaluate import evaluate
 from capeval.run import Run
-from capeval.scene import graph_of, trees_of
+from capeval.scene import graph_of, trees_of, tuples_of_graph
 from capeval.scene.official.dependencies import basic_dependencies
 from capeval.scene.official.tree import read_tree
-from capeval.scene.tuples import tuples_of_graph
 from capeval.types import Dataset
 
 ROOT = Path(__file__).resolve().parents[1]

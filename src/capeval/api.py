@@ -24,7 +24,7 @@ from capeval.text import tokenize as tokenizing
 from capeval.types import Metric, Pictures
 
 if TYPE_CHECKING:
-    from capeval.scene.scene_graph import SceneGraph
+    from capeval.scene import SceneGraph
 
 Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any]
 
@@ -135,8 +135,7 @@ def scene_graph(caption: str, tokenizer: str = "ptb", parser: str | None = None)
     """
     if not isinstance(caption, str):
         raise DataError(f"a caption is a text, not {caption!r}")
-    from capeval.scene import default_parser, tuples_of
-    from capeval.scene.scene_graph import SceneGraph
+    from capeval.scene import SceneGraph, default_parser, tuples_of
 
     text = " ".join(tokenize(caption, tokenizer))
     return SceneGraph(tuples_of([text], parser or default_parser())[0])

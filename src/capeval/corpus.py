@@ -12,18 +12,9 @@ from capeval import engine
 from capeval.errors import CapevalError, DataError
 from capeval.run import Run
 from capeval.text.tokenize import encode
-from capeval.types import Array, Dataset, Floats, Ints, Longs, Metric, Pictures
+from capeval.types import Array, Dataset, Floats, Ints, Longs, Metric, Pictures, Rows
 
 T = TypeVar("T")
-
-
-class Rows(NamedTuple):
-    """Which caption each row judges, and by which captions; the engine's view of a dataset."""
-
-    candidate: Ints
-    group: Ints
-    group_offsets: Longs
-    group_captions: Ints
 
 
 class Words(NamedTuple):

@@ -26,6 +26,15 @@ Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 
+class Rows(NamedTuple):
+    """Which caption each row judges, and by which captions; the engine's view of a dataset."""
+
+    candidate: Ints
+    group: Ints
+    group_offsets: Longs
+    group_captions: Ints
+
+
 class Pictures(Protocol):
     """Features of the pictures that captions are about, by image id; read or made when they are asked for."""
 

@@ -22,7 +22,7 @@ from capeval.bench.correlation import (
     spearman,
 )
 from capeval.bench.probability import incomplete_beta, kendall_p, normal_p, student_p
-from capeval.engine import reference
+from capeval.engine import python
 from capeval.engine.ranking import RANK_COLUMNS
 
 try:
@@ -31,7 +31,7 @@ except ImportError:
     compiled = None
 
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the compiled engine was not built")
-ENGINES = [pytest.param(reference, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
+ENGINES = [pytest.param(python, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 
@@ -85,7 +85,7 @@ def test_engines_and_threads_agree_on_many_rows() -> None:
     random = np.random.default_rng(5)
     x, y, group = (random.integers(0, top, 3000).astype(np.int32) for top in (5, 900, 200))
     weights = bootstrap_draws(200, 20, seed=1)
-    expected = reference.rank_stats(x, y, group, weights, 1)
+    expected = python.rank_stats(x, y, group, weights, 1)
     for threads in (1, 3):
         np.testing.assert_allclose(compiled.rank_stats(x, y, group, weights, threads), expected, rtol=1e-12)  # type: ignore[union-attr]
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capeval.engine import reference
+from capeval.engine import python
+from capeval.types import Rows
 
 try:
     compiled: ModuleType | None = importlib.import_module("capeval.engine._compiled")
@@ -22,7 +23,7 @@ except ImportError:
     compiled = None
 
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the compiled engine was not built")
-ENGINES = [pytest.param(reference, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
+ENGINES = [pytest.param(python, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 Caption = list[int]
@@ -47,8 +48,8 @@ class Problem:
         return self.group_offsets, self.group_captions
 
     @property
-    def rows_arguments(self) -> tuple[Any, ...]:
-        return self.candidate, self.group, *self.sets_arguments
+    def judged(self) -> Rows:
+        return Rows(self.candidate, self.group, *self.sets_arguments)
 
 
 def packed(lists: list[list[int]]) -> tuple[Any, Any]:
@@ -69,12 +70,12 @@ def run_all(engine: Any, problem: Problem, n: int, threads: int) -> dict[str, An
         "grams": grams,
         "frequency": frequency,
         "match": engine.match_grams(grams, table, threads),
-        "bleu": engine.bleu_stats(ids, counts, bounds, n, problem.offsets, *problem.rows_arguments, threads),
-        "rouge": engine.rouge_stats(problem.tokens, problem.offsets, *problem.rows_arguments, threads),
+        "bleu": engine.bleu_stats(ids, counts, bounds, n, problem.offsets, problem.judged, threads),
+        "rouge": engine.rouge_stats(problem.tokens, problem.offsets, problem.judged, threads),
     }
     for clip in (False, True):
         for sigma in (6.0, math.inf):
-            arguments = (ids, counts, bounds, n, idf, *problem.rows_arguments, clip, sigma, threads)
+            arguments = (ids, counts, bounds, n, idf, problem.judged, clip, sigma, threads)
             found[f"cider clip={clip} sigma={sigma}"] = engine.cider_stats(*arguments)
     return found
 
@@ -113,7 +114,7 @@ def large_problem(vocabulary: int) -> Problem:
 @settings(deadline=None, max_examples=150)
 @given(problem=problems(), n=st.integers(1, 5))
 def test_engines_agree(problem: Problem, n: int) -> None:
-    assert_same(run_all(reference, problem, n, 1), run_all(compiled, problem, n, 2), tolerance=1e-12)
+    assert_same(run_all(python, problem, n, 1), run_all(compiled, problem, n, 2), tolerance=1e-12)
 
 
 @needs_compiled
@@ -121,7 +122,7 @@ def test_engines_agree(problem: Problem, n: int) -> None:
 @pytest.mark.parametrize("n", [4, 9])
 def test_engines_agree_on_a_larger_problem(vocabulary: int, n: int) -> None:
     problem = large_problem(vocabulary)
-    assert_same(run_all(reference, problem, n, 1), run_all(compiled, problem, n, 3), tolerance=1e-12)
+    assert_same(run_all(python, problem, n, 1), run_all(compiled, problem, n, 3), tolerance=1e-12)
 
 
 @both_engines
@@ -135,7 +136,7 @@ def test_threads_change_nothing(engine: Any) -> None:
 @both_engines
 def test_inputs_stay_untouched_and_may_be_read_only(engine: Any) -> None:
     problem = large_problem(50)
-    arrays = [problem.tokens, problem.offsets, *problem.rows_arguments]
+    arrays = [problem.tokens, problem.offsets, *problem.judged]
     copies = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
@@ -187,7 +188,7 @@ def test_bleu_by_hand(engine: Any) -> None:
     problem = Problem([[0] * 7, [0, 1, 2, 3, 0, 4], [5, 2, 6, 1, 3, 0, 4], [], [9]], [[1, 2], [1, 4], []], [])
     problem = Problem(problem.captions, problem.sets, [(0, 0), (2, 1), (3, 1), (0, 2)])
     ids, counts, bounds, _ = engine.ngrams(problem.tokens, problem.offsets, 2, 1)
-    stats = engine.bleu_stats(ids, counts, bounds, 2, problem.offsets, *problem.rows_arguments, 1)
+    stats = engine.bleu_stats(ids, counts, bounds, 2, problem.offsets, problem.judged, 1)
     assert stats[0].tolist() == [2, 0, 7, 6, 7, 7]
     # Matches: is, cat, on, the, mat; "the mat" and "on the".
     assert stats[1].tolist() == [5, 2, 7, 6, 7, 6]
@@ -199,7 +200,7 @@ def test_bleu_by_hand(engine: Any) -> None:
 def test_of_two_closest_lengths_the_shorter_counts(engine: Any) -> None:
     problem = Problem([[1] * 4, [1] * 5, [1] * 3], [[1, 2], [2, 1]], [(0, 0), (0, 1)])
     ids, counts, bounds, _ = engine.ngrams(problem.tokens, problem.offsets, 1, 1)
-    stats = engine.bleu_stats(ids, counts, bounds, 1, problem.offsets, *problem.rows_arguments, 1)
+    stats = engine.bleu_stats(ids, counts, bounds, 1, problem.offsets, problem.judged, 1)
     assert stats[:, -1].tolist() == [3, 3]
 
 
@@ -209,7 +210,7 @@ def test_rouge_takes_each_maximum_separately(engine: Any) -> None:
     long = [1, 9, 2, 9, 3, 9, 9, 9, 9, 9]  # common 3: precision 3/4, recall 3/10
     short = [4, 1]  # common 1: precision 1/4, recall 1/2
     problem = Problem([candidate, long, short, []], [[1, 2, 3], [3], []], [(0, 0), (0, 1), (3, 0), (0, 2)])
-    stats = engine.rouge_stats(problem.tokens, problem.offsets, *problem.rows_arguments, 1)
+    stats = engine.rouge_stats(problem.tokens, problem.offsets, problem.judged, 1)
     assert stats.tolist() == [[0.75, 0.5], [0, 0], [0, 0], [0, 0]]
 
 
@@ -218,7 +219,7 @@ def test_rouge_takes_each_maximum_separately(engine: Any) -> None:
 def test_rouge_of_long_captions(engine: Any, length: int) -> None:
     caption = list(range(length))
     problem = Problem([caption, caption[::-1], caption[1::2]], [[0], [1], [2]], [(0, 0), (0, 1), (0, 2)])
-    stats = engine.rouge_stats(problem.tokens, problem.offsets, *problem.rows_arguments, 1)
+    stats = engine.rouge_stats(problem.tokens, problem.offsets, problem.judged, 1)
     assert stats.tolist() == [[1, 1], [1 / length, 1 / length], [(length // 2) / length, 1]]
 
 
@@ -229,7 +230,7 @@ def test_cider_by_hand(engine: Any) -> None:
     ids, counts, bounds, grams = engine.ngrams(problem.tokens, problem.offsets, 2, 1)
     assert grams.tolist() == [[0, -1], [1, -1], [0, 0], [0, 1], [2, -1]]
     idf = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    arguments = (ids, counts, bounds, 2, idf, *problem.rows_arguments)
+    arguments = (ids, counts, bounds, 2, idf, problem.judged)
     # Unigram weights: candidate (2, 2), reference (1, 2); bigram weights: (3, 4) and (0, 4).
     plain = engine.cider_stats(*arguments, False, math.inf, 1)[0]
     clipped = engine.cider_stats(*arguments, True, math.inf, 1)[0]
@@ -244,7 +245,7 @@ def test_cider_by_hand(engine: Any) -> None:
 def test_cider_of_unigrams_alone_has_no_length_penalty(engine: Any) -> None:
     problem = Problem([[0, 0, 0], [0]], [[1]], [(0, 0)])
     ids, counts, bounds, _ = engine.ngrams(problem.tokens, problem.offsets, 1, 1)
-    stats = engine.cider_stats(ids, counts, bounds, 1, np.ones(1), *problem.rows_arguments, False, 1.0, 1)
+    stats = engine.cider_stats(ids, counts, bounds, 1, np.ones(1), problem.judged, False, 1.0, 1)
     assert stats.tolist() == [[1.0]]
 
 
@@ -252,14 +253,14 @@ def test_cider_of_unigrams_alone_has_no_length_penalty(engine: Any) -> None:
 def test_cider_without_weights_is_zero(engine: Any) -> None:
     problem = Problem([[0, 1], [0, 1]], [[1]], [(0, 0)])
     ids, counts, bounds, grams = engine.ngrams(problem.tokens, problem.offsets, 2, 1)
-    stats = engine.cider_stats(ids, counts, bounds, 2, np.zeros(len(grams)), *problem.rows_arguments, True, 6.0, 1)
+    stats = engine.cider_stats(ids, counts, bounds, 2, np.zeros(len(grams)), problem.judged, True, 6.0, 1)
     assert stats.tolist() == [[0.0, 0.0]]
 
 
 def good_arguments() -> dict[str, dict[str, Any]]:
     """Valid arguments of every function, by name, for the tests below to spoil."""
     problem = Problem([[0, 1, 2], [0, 1], [2]], [[1, 2], [0]], [(0, 0), (1, 1)])
-    ids, counts, gram_offsets, grams = reference.ngrams(problem.tokens, problem.offsets, 2, 1)
+    ids, counts, gram_offsets, grams = python.ngrams(problem.tokens, problem.offsets, 2, 1)
     text = {"tokens": problem.tokens, "offsets": problem.offsets}
     counted = {"ids": ids, "counts": counts, "gram_offsets": gram_offsets, "n": 2}
     sets = {"group_offsets": problem.group_offsets, "group_captions": problem.group_captions}
@@ -273,6 +274,14 @@ def good_arguments() -> dict[str, dict[str, Any]]:
         "rouge_stats": {**text, **rows, "threads": 1},
         "cider_stats": {**counted, "idf": np.ones(len(grams)), **rows, "clip": True, "sigma": 6.0, "threads": 1},
     }
+
+
+def call(engine: Any, function: str, arguments: dict[str, Any]) -> Any:
+    """The arrays of the rows stand alone above, so that each can be spoilt; the engine takes them together."""
+    if function.endswith("_stats"):
+        own = {name: arguments[name] for name in Rows._fields}
+        arguments = {name: value for name, value in arguments.items() if name not in own} | {"rows": Rows(**own)}
+    return getattr(engine, function)(**arguments)
 
 
 def with_value(position: int, value: int) -> Callable[[Any], Any]:
@@ -338,7 +347,7 @@ def test_bad_input_is_refused(engine: Any, function: str, name: str, fault: Call
     arguments = good_arguments()[function]
     arguments[name] = fault(arguments[name])
     with pytest.raises(ValueError):
-        getattr(engine, function)(**arguments)
+        call(engine, function, arguments)
 
 
 @both_engines
@@ -347,7 +356,7 @@ def test_bleu_refuses_bad_offsets(engine: Any, fault: Callable[[Any], Any]) -> N
     arguments = good_arguments()["bleu_stats"]
     arguments["offsets"] = fault(arguments["offsets"])
     with pytest.raises(ValueError, match="offsets"):
-        engine.bleu_stats(**arguments)
+        call(engine, "bleu_stats", arguments)
 
 
 @both_engines
@@ -357,10 +366,18 @@ def test_gram_ids_out_of_range_are_refused(engine: Any, function: str, value: in
     arguments = good_arguments()[function]
     arguments["ids"] = with_value(0, value)(arguments["ids"])
     with pytest.raises(ValueError, match="ids"):
-        getattr(engine, function)(**arguments)
+        call(engine, function, arguments)
 
 
 @both_engines
 def test_good_arguments_are_accepted(engine: Any) -> None:
     for function, arguments in good_arguments().items():
-        getattr(engine, function)(**arguments)
+        call(engine, function, arguments)
+
+
+@needs_compiled
+@pytest.mark.parametrize("rows", [(), (1, 2, 3, 4), tuple("rows")])
+def test_rows_that_are_no_arrays_are_refused(rows: Any) -> None:
+    problem = large_problem(50)
+    with pytest.raises(ValueError, match="rows must be four arrays"):
+        compiled.rouge_stats(problem.tokens, problem.offsets, rows, 1)  # type: ignore[union-attr]

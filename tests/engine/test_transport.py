@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capeval.engine import reference
+from capeval.engine import python
+from capeval.types import Rows
 
 try:
     compiled: ModuleType | None = importlib.import_module("capeval.engine._compiled")
@@ -22,7 +23,7 @@ except ImportError:
     compiled = None
 
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the compiled engine was not built")
-ENGINES = [pytest.param(reference, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
+ENGINES = [pytest.param(python, id="python"), pytest.param(compiled, id="compiled", marks=needs_compiled)]
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 # Whole numbers make ties, on which a careless solver would run in circles.
@@ -84,7 +85,7 @@ def test_no_plan_is_cheaper(engine: Any, problem: tuple[Any, Any, Any]) -> None:
 @given(problem=tiny_problems(size=12, units=200))
 def test_engines_find_equally_cheap_plans(problem: tuple[Any, Any, Any]) -> None:
     cost, supply, demand = problem
-    flows = [engine.transport(cost, supply, demand) for engine in (reference, compiled)]
+    flows = [engine.transport(cost, supply, demand) for engine in (python, compiled)]
     for flow in flows:
         assert_is_plan(flow, supply, demand)
     assert (flows[0] * cost).sum() == pytest.approx((flows[1] * cost).sum(), rel=1e-12, abs=1e-12)
@@ -149,15 +150,15 @@ def packed(bags: list[Bag], vectors: Any) -> tuple[Any, ...]:
     return np.array(ids, np.int32), np.array(counts, np.int32), offsets, vectors.astype(np.float32)
 
 
-def rows_of(references: list[list[int]], candidates: list[int]) -> tuple[Any, ...]:
+def rows_of(references: list[list[int]], candidates: list[int]) -> Rows:
     """Row i judges caption candidates[i] by the captions references[i]."""
     offsets = np.cumsum([0, *map(len, references)], dtype=np.int64)
     captions = np.array([caption for each in references for caption in each], np.int32)
-    return np.array(candidates, np.int32), np.arange(len(candidates), dtype=np.int32), offsets, captions
+    return Rows(np.array(candidates, np.int32), np.arange(len(candidates), dtype=np.int32), offsets, captions)
 
 
 @st.composite
-def scoring_problems(draw: st.DrawFn) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def scoring_problems(draw: st.DrawFn) -> tuple[tuple[Any, ...], Rows]:
     words, dimensions = draw(st.integers(1, 12)), draw(st.sampled_from([1, 2, 3, 9, 20]))
     # Few distinct values: words at the same place, and distances that tie.
     numbers = st.sampled_from([-1.0, 0.0, 0.0, 0.5, 1.0]) | st.floats(-3, 3, width=32)
@@ -175,8 +176,8 @@ def scoring_problems(draw: st.DrawFn) -> tuple[tuple[Any, ...], tuple[Any, ...]]
 @given(problem=scoring_problems(), best=st.booleans())
 def test_engines_agree_on_scores(problem: Any, best: bool) -> None:
     bags, rows = problem
-    expected = reference.wmd_stats(*bags, *rows, best, 1)
-    found = compiled.wmd_stats(*bags, *rows, best, 2)  # type: ignore[union-attr]
+    expected = python.wmd_stats(*bags, rows, best, 1)
+    found = compiled.wmd_stats(*bags, rows, best, 2)  # type: ignore[union-attr]
     assert found.shape == expected.shape == (len(rows[0]), 1)
     assert ((found >= 0) & (found <= 1)).all()
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=0)
@@ -189,7 +190,7 @@ def random_bags(count: int, words: int, longest: int) -> Iterator[Bag]:
         yield {int(word): int(random.integers(1, 3)) for word in chosen}
 
 
-def large_problem(longest: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def large_problem(longest: int) -> tuple[tuple[Any, ...], Rows]:
     random = np.random.default_rng(4)
     bags = packed(list(random_bags(60, 100, longest)), random.normal(size=(100, 30)))
     references = [random.integers(0, 60, random.integers(0, 8)).tolist() for _ in range(150)]
@@ -201,16 +202,16 @@ def large_problem(longest: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 @pytest.mark.parametrize("best", [True, False])
 def test_skipping_references_changes_nothing(longest: int, rows_used: int, best: bool) -> None:
     bags, (candidate, group, *sets) = large_problem(longest)
-    rows = (candidate[:rows_used].copy(), group[:rows_used].copy(), *sets)
-    expected = reference.wmd_stats(*bags, *rows, best, 1)
-    np.testing.assert_allclose(compiled.wmd_stats(*bags, *rows, best, 1), expected, rtol=1e-11)  # type: ignore[union-attr]
+    rows = Rows(candidate[:rows_used].copy(), group[:rows_used].copy(), *sets)
+    expected = python.wmd_stats(*bags, rows, best, 1)
+    np.testing.assert_allclose(compiled.wmd_stats(*bags, rows, best, 1), expected, rtol=1e-11)  # type: ignore[union-attr]
 
 
 @both_engines
 def test_threads_change_nothing(engine: Any) -> None:
     bags, rows = large_problem(8)
-    alone = engine.wmd_stats(*bags, *rows, True, 1)
-    np.testing.assert_array_equal(engine.wmd_stats(*bags, *rows, True, 7), alone)
+    alone = engine.wmd_stats(*bags, rows, True, 1)
+    np.testing.assert_array_equal(engine.wmd_stats(*bags, rows, True, 7), alone)
 
 
 @both_engines
@@ -218,9 +219,9 @@ def test_worked_by_hand(engine: Any) -> None:
     # Words 0, 1, 2, 3 stand at 0, 1, 3, 3 on a line.
     bags = packed([{0: 1}, {1: 1}, {0: 1, 2: 1}, {}, {3: 2}, {2: 1}], np.array([[0.0], [1.0], [3.0], [3.0]]))
     rows = rows_of([[1], [2], [1, 2, 3], [3], [0], [], [5], [0, 2]], [0, 0, 0, 0, 3, 0, 4, 0])
-    best = engine.wmd_stats(*bags, *rows, True, 1)[:, 0]
+    best = engine.wmd_stats(*bags, rows, True, 1)[:, 0]
     np.testing.assert_allclose(best, [math.exp(-1), math.exp(-1.5), math.exp(-1), 0, 0, 0, 1, 1], atol=0, rtol=1e-15)
-    mean = engine.wmd_stats(*bags, *rows, False, 1)[:, 0]
+    mean = engine.wmd_stats(*bags, rows, False, 1)[:, 0]
     three = (math.exp(-1) + math.exp(-1.5) + 0) / 3
     two = (1 + math.exp(-1.5)) / 2
     np.testing.assert_allclose(mean, [math.exp(-1), math.exp(-1.5), three, 0, 0, 0, 1, two], atol=0, rtol=1e-15)
@@ -239,12 +240,12 @@ def test_worked_by_hand(engine: Any) -> None:
         ({3: np.zeros((2, 3))}, "vectors must be a 2-dimensional contiguous array of float32"),
         ({3: np.zeros((2, 0), np.float32)}, "at least one dimension"),
         ({3: np.full((2, 3), np.nan, np.float32)}, "vectors must be finite"),
-        ({4: np.array([7], np.int32)}, "candidate must hold indices of captions"),
-        ({9: 0}, "threads must be at least 1"),
+        ({4: rows_of([[1]], [7])}, "candidate must hold indices of captions"),
+        ({6: 0}, "threads must be at least 1"),
     ],
 )
 def test_bad_arguments_are_refused(engine: Any, change: dict[int, Any], message: str) -> None:
-    arguments = [*packed([{0: 1, 1: 1}, {1: 1}], np.zeros((2, 3))), *rows_of([[1]], [0]), True, 1]
+    arguments = [*packed([{0: 1, 1: 1}, {1: 1}], np.zeros((2, 3))), rows_of([[1]], [0]), True, 1]
     assert engine.wmd_stats(*arguments).shape == (1, 1)
     for place, value in change.items():
         arguments[place] = value

@@ -25,7 +25,7 @@ from capeval.metrics import meteor as metric
 from capeval.metrics.meteor import PARAMETERS, Meteor, java_hashes
 from capeval.run import Run
 from capeval.text.paraphrase import Phrases, build_index, find_table, load_phrases
-from capeval.types import Dataset, Sample
+from capeval.types import Dataset, Rows, Sample
 
 
 def write_table(path: Path, pairs: list[list[str]]) -> Path:
@@ -201,10 +201,12 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
         "synsets": np.array([synset for each in meanings for synset in each], np.int32),
         "synset_offsets": np.cumsum([0, *map(len, meanings)], dtype=np.int64),
         "pairs": draw(st.lists(st.tuples(phrase, phrase), min_size=1, max_size=12)),
-        "candidate": np.array([row[0] for row in rows], np.int32),
-        "group": np.array([row[1] for row in rows], np.int32),
-        "group_offsets": np.cumsum([0, *map(len, sets)], dtype=np.int64),
-        "group_captions": np.array([c for each in sets for c in each], np.int32),
+        "rows": Rows(
+            np.array([row[0] for row in rows], np.int32),
+            np.array([row[1] for row in rows], np.int32),
+            np.cumsum([0, *map(len, sets)], dtype=np.int64),
+            np.array([c for each in sets for c in each], np.int32),
+        ),
     }
 
 
@@ -235,6 +237,9 @@ def test_engines_agree(tmp_path_factory: pytest.TempPathFactory, problem: dict[s
         assert np.array_equal(one, other)
 
 
+ROW = Rows(np.array([0], np.int32), np.array([0], np.int32), np.array([0, 1], np.int64), np.array([0], np.int32))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -250,7 +255,7 @@ def test_engines_agree(tmp_path_factory: pytest.TempPathFactory, problem: dict[s
         ("links", np.array([-1], np.int32), "links must be indices"),
         ("phrase_offsets", np.array([0, 1, 1], np.int64), "phrase_offsets must have one entry per caption"),
         ("parameters", np.zeros(7), "parameters must be"),
-        ("candidate", np.array([1], np.int32), "candidate must hold indices"),
+        ("rows", ROW._replace(candidate=np.array([1], np.int32)), "candidate must hold indices"),
         ("threads", 0, "threads must be at least 1"),
     ],
 )
@@ -270,10 +275,7 @@ def test_both_engines_refuse_wrong_arrays(name: str, value: Any, message: str) -
         "links": np.array([0], np.int32),
         "link_offsets": np.array([0, 1], np.int64),
         "parameters": PARAMETERS,
-        "candidate": np.array([0], np.int32),
-        "group": np.array([0], np.int32),
-        "group_offsets": np.array([0, 1], np.int64),
-        "group_captions": np.array([0], np.int32),
+        "rows": ROW,
         "threads": 1,
     }
     for each in both_engines():

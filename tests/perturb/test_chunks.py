@@ -6,8 +6,8 @@ import pytest
 
 from capeval.errors import UnknownName
 from capeval.perturb.chunks import persons, scenes
+from capeval.scene import parse_captions
 from capeval.scene.official.grammar import grammar_path
-from capeval.scene.parsing import parse_captions
 
 
 @pytest.fixture(autouse=True)

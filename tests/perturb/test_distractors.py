@@ -9,8 +9,8 @@ from capeval.perturb.choices import TASKS
 from capeval.perturb.chunks import persons
 from capeval.perturb.distractors import distracted
 from capeval.perturb.words import PERSONS
+from capeval.scene import parse_captions
 from capeval.scene.official.grammar import grammar_path
-from capeval.scene.parsing import parse_captions
 
 CAPTIONS = {
     "beach": ["a man in a red shirt walks on the beach", "a man walks along the sandy beach", "a guy walks by the sea"],

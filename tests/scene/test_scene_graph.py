@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capeval.scene.scene_graph import (
-    CARDINALITIES,
-    COLORS,
-    COLUMNS,
-    SIZES,
-    Concept,
-    SceneGraph,
-    compare,
-    explain,
-    sort_of,
-)
+from capeval.engine.scene import COLUMNS, Concept, compare
+from capeval.scene.scene_graph import SceneGraph, explain, kind_of_attribute
+from capeval.scene.words import CARDINALITIES, COLORS, SIZES
 
 # A small world: words of one meaning share a number.
 MEANINGS = {
@@ -113,12 +105,17 @@ COMPARISONS: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[str, 
 def test_comparing(
     candidate: list[tuple[str, ...]], references: list[tuple[str, ...]], expected: dict[str, tuple[int, int, int]]
 ) -> None:
-    counts = dict(zip(COLUMNS, compare(scene(*candidate), scene(*references)), strict=True))
+    counts = dict(zip(COLUMNS, compare(scene(*candidate), scene(*references), kind_of_attribute), strict=True))
     assert {kind: tuple(counts[kind]) for kind in expected} == expected
 
 
-def test_sorts_of_attributes() -> None:
-    assert [sort_of(word) for word in ("two", "beige", "teeny-tiny", "happy")] == ["cardinality", "color", "size", ""]
+def test_kinds_of_attributes() -> None:
+    assert [kind_of_attribute(word) for word in ("two", "beige", "teeny-tiny", "happy")] == [
+        "cardinality",
+        "color",
+        "size",
+        "",
+    ]
     assert (len(CARDINALITIES), len(COLORS), len(SIZES)) == (10, 18, 105)
     assert len(CARDINALITIES | COLORS | SIZES) == 10 + 18 + 105
 

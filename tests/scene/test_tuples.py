@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from capeval.scene.graph_types import Edge, Graph, Token, graph_from_json
-from capeval.scene.tuples import SceneTuple, tuples_of_caption, tuples_of_graph
+from capeval.scene import Edge, Graph, SceneTuple, Token
+from capeval.scene.graph import graph_from_json, tuples_of_caption, tuples_of_graph
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 

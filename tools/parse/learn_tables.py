@@ -18,8 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from capeval.scene import dependencies
 from capeval.scene.lemma import ending_keys
+from capeval.scene.official import dependencies
 from capeval.scene.official.kinds import phrase_kind, token_kind, visible
 from capeval.scene.official.tree import Tree, read_tree
 

@@ -12,7 +12,7 @@ from capeval.cli.paths import Command, Reads
 from capeval.cli.progress import running
 from capeval.cli.text import read_lines
 from capeval.run import Run
-from capeval.scene.tuples import SceneTuple
+from capeval.scene import SceneTuple
 
 BLOCK = 5000
 """Lines that are parsed and written at once."""
@@ -69,7 +69,7 @@ def _json_lines(captions: Sequence[str], parser: str, run: Run) -> Iterator[str]
     from capeval.scene.fast import fast_parser
 
     found: Iterable[list[SceneTuple]]
-    found = fast_parser().tuples(captions, run.threads) if parser == "fast" else tuples_of(captions, parser, run)
+    found = fast_parser().tuples(captions, run) if parser == "fast" else tuples_of(captions, parser, run)
     for caption, tuples in zip(captions, found, strict=True):
         yield json.dumps({"caption": caption, **_by_kind(tuples)}, ensure_ascii=False) + "\n"
 
@@ -87,8 +87,7 @@ def _by_kind(tuples: Sequence[SceneTuple]) -> dict[str, list[object]]:
 
 
 def _conllu(captions: Sequence[str], parser: str, run: Run) -> Iterator[str]:
-    from capeval.scene import dependencies_of
-    from capeval.scene.graph import enhanced_graph
+    from capeval.scene import dependencies_of, enhanced_graph
 
     for caption, (tokens, basic) in zip(captions, dependencies_of(captions, parser, run), strict=True):
         yield f"# text = {caption}\n"

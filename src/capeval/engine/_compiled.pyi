@@ -1,24 +1,21 @@
 import numpy as np
 import numpy.typing as npt
 
-from capeval.types import Array, Ints
-
-Longs = npt.NDArray[np.int64]
-Shorts = npt.NDArray[np.int16]
-Floats = npt.NDArray[np.float32]
+from capeval.engine.graph_types import SceneTuple, WordLists
+from capeval.types import Array, Bytes, Floats, Ints, Longs, Rows, Shorts
 
 def simd() -> str: ...
 def scan(
     texts: list[str],
-    unit_class: npt.NDArray[np.uint8],
+    unit_class: Bytes,
     transitions: npt.NDArray[np.uint16],
-    accepts: npt.NDArray[np.int16],
+    accepts: Shorts,
     start: int,
-    kinds: npt.NDArray[np.uint8],
+    kinds: Bytes,
     heads: npt.NDArray[np.uint16],
     tails: npt.NDArray[np.uint16],
-    cut: npt.NDArray[np.uint8],
-    reread: npt.NDArray[np.uint8],
+    cut: Bytes,
+    reread: Bytes,
     threads: int,
 ) -> tuple[Ints, Longs, list[int], list[str]]: ...
 def ngrams(tokens: Ints, offsets: Longs, n: int, threads: int) -> tuple[Ints, Ints, Longs, Ints]: ...
@@ -32,19 +29,13 @@ def bleu_stats(
     gram_offsets: Longs,
     n: int,
     offsets: Longs,
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    rows: Rows,
     threads: int,
 ) -> Array: ...
 def rouge_stats(
     tokens: Ints,
     offsets: Longs,
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    rows: Rows,
     threads: int,
 ) -> Array: ...
 def cider_stats(
@@ -53,10 +44,7 @@ def cider_stats(
     gram_offsets: Longs,
     n: int,
     idf: Array,
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    rows: Rows,
     clip: bool,
     sigma: float,
     threads: int,
@@ -66,11 +54,8 @@ def wmd_stats(
     ids: Ints,
     counts: Ints,
     gram_offsets: Longs,
-    vectors: npt.NDArray[np.float32],
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    vectors: Floats,
+    rows: Rows,
     best: bool,
     threads: int,
 ) -> Array: ...
@@ -89,7 +74,7 @@ def meteor_stats(
     offsets: Longs,
     keys: Ints,
     stems: Ints,
-    is_function: npt.NDArray[np.uint8],
+    is_function: Bytes,
     synsets: Ints,
     synset_offsets: Longs,
     starts: Ints,
@@ -99,10 +84,7 @@ def meteor_stats(
     links: Ints,
     link_offsets: Longs,
     parameters: Array,
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    rows: Rows,
     threads: int,
 ) -> Array: ...
 def parse_network(
@@ -136,19 +118,17 @@ def dependency_tuples(
     heads: Ints,
     relations: Ints,
     names: list[str],
-) -> list[list[tuple[str, ...]]]: ...
+    lists: WordLists,
+) -> list[list[SceneTuple]]: ...
 def rank_stats(x: Ints, y: Ints, group: Ints, weights: Ints, threads: int) -> Array: ...
-def resample(pixels: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]: ...
+def squeeze(pixels: Bytes, side: int) -> Bytes: ...
 def scene_stats(
     tuples: Ints,
     tuple_offsets: Longs,
     synsets: Ints,
     synset_offsets: Longs,
-    sorts: npt.NDArray[np.uint8],
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    attribute_kinds: Bytes,
+    rows: Rows,
     threads: int,
 ) -> Array: ...
 def parse_captions(
@@ -157,13 +137,13 @@ def parse_captions(
     words: list[str],
     tag_offsets: Longs,
     tags: Ints,
-    tag_scores: npt.NDArray[np.float32],
+    tag_scores: Floats,
     labels: list[str],
-    is_tag: npt.NDArray[np.uint8],
+    is_tag: Bytes,
     binary: Ints,
-    binary_scores: npt.NDArray[np.float32],
+    binary_scores: Floats,
     unary: Ints,
-    unary_scores: npt.NDArray[np.float32],
+    unary_scores: Floats,
     root: int,
     end: int,
     max_tokens: int,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capeval.types import Ints
-
-Longs = npt.NDArray[np.int64]
+from capeval.types import Ints, Longs, Rows
 
 MAX_ORDER = 9
 
@@ -63,11 +61,11 @@ def check_sets(group_offsets: Longs, group_captions: Ints, captions: int) -> Non
     check_range(group_captions, captions, "group_captions must be indices of captions")
 
 
-def check_rows(candidate: Ints, group: Ints, group_offsets: Longs, group_captions: Ints, captions: int) -> None:
-    check_array(candidate, np.int32, 1, "candidate")
-    check_array(group, np.int32, 1, "group")
-    if len(candidate) != len(group):
+def check_rows(rows: Rows, captions: int) -> None:
+    check_array(rows.candidate, np.int32, 1, "candidate")
+    check_array(rows.group, np.int32, 1, "group")
+    if len(rows.candidate) != len(rows.group):
         raise ValueError("candidate and group differ in length")
-    check_sets(group_offsets, group_captions, captions)
-    check_range(candidate, captions, "candidate must hold indices of captions")
-    check_range(group, len(group_offsets) - 1, "group must hold indices of reference sets")
+    check_sets(rows.group_offsets, rows.group_captions, captions)
+    check_range(rows.candidate, captions, "candidate must hold indices of captions")
+    check_range(rows.group, len(rows.group_offsets) - 1, "group must hold indices of reference sets")

@@ -7,12 +7,9 @@ sorted once; a resample only changes their weights.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.engine.checks import check_array, check_range, check_threads
-from capeval.types import Array, Ints
-
-Longs = npt.NDArray[np.int64]
+from capeval.types import Array, Ints, Longs
 
 RANK_COLUMNS = ("rows", "balance", "ties_x", "ties_y", "values_x", "values_y", "product", "square_x", "square_y")
 """What `rank_stats` gives for each resample; a row drawn twice counts as two rows.

@@ -10,13 +10,11 @@ import math
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.engine.checks import check_array, check_grams, check_range, check_rows, check_threads
-from capeval.types import Array, Ints
+from capeval.engine.rows import references_of
+from capeval.types import Array, Floats, Ints, Longs, Rows
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 Bag = tuple[Ints, Ints]
 """Numbers of words, ascending, and how often each occurs."""
 
@@ -28,10 +26,7 @@ def wmd_stats(
     counts: Ints,
     gram_offsets: Longs,
     vectors: Floats,
-    candidate: Ints,
-    group: Ints,
-    group_offsets: Longs,
-    group_captions: Ints,
+    rows: Rows,
     best: bool,
     threads: int,
 ) -> Array:
@@ -49,15 +44,15 @@ def wmd_stats(
     if not np.isfinite(vectors).all():
         raise ValueError("vectors must be finite")
     _check_bags(ids, counts, gram_offsets)
-    check_rows(candidate, group, group_offsets, group_captions, captions)
+    check_rows(rows, captions)
 
     def bag(caption: int) -> Bag:
         span = slice(gram_offsets[caption], gram_offsets[caption + 1])
         return ids[span], counts[span]
 
-    stats = np.zeros((len(candidate), 1))
-    for row, (caption, g) in enumerate(zip(candidate.tolist(), group.tolist())):
-        references = group_captions[group_offsets[g] : group_offsets[g + 1]].tolist()
+    stats = np.zeros((len(rows.candidate), 1))
+    for row, caption in enumerate(rows.candidate.tolist()):
+        references = references_of(rows, row)
         similar = [math.exp(-distance(bag(caption), bag(reference), vectors)) for reference in references]
         if similar:
             stats[row] = max(similar) if best else math.fsum(similar) / len(similar)

@@ -32,10 +32,7 @@ class Bleu(Metric):
     def stats(self, corpus: Corpus) -> Array:
         """Columns: matches of each order, n-grams of each order, length, length of the closest reference."""
         ids, counts, gram_offsets, _, n = corpus.ngrams(ORDERS)
-        result: Array = corpus.engine.bleu_stats(
-            ids, counts, gram_offsets, n, corpus.words.offsets, *corpus.rows, threads=corpus.threads
-        )
-        return result
+        return corpus.engine.bleu_stats(ids, counts, gram_offsets, n, corpus.words.offsets, corpus.rows, corpus.threads)
 
     def per_sample(self, stats: Array) -> Array:
         return self._smoothed(stats) if self.sentence else self._official(stats)

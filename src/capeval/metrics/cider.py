@@ -54,18 +54,17 @@ class Cider(Metric):
         """One column for each order: mean similarity to the references."""
         grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
         weights = corpus.memo(("idf", self.n, self.df, self.stem), lambda: self._idf(corpus, grams))
-        result: Array = corpus.engine.cider_stats(
+        return corpus.engine.cider_stats(
             grams.ids,
             grams.counts,
             grams.gram_offsets,
             self.n,
             weights,
-            *corpus.rows,
+            corpus.rows,
             clip=self.clip,
             sigma=self.penalty_width(),
             threads=corpus.threads,
         )
-        return result
 
     def per_sample(self, stats: Array) -> Array:
         return np.asarray(10.0 * stats.mean(axis=1, keepdims=True))
@@ -179,10 +178,9 @@ def make_table(
 
 def _document_frequency(corpus: Corpus, grams: Ngrams) -> Ints:
     _, _, group_offsets, group_captions = corpus.rows
-    counts: Ints = corpus.engine.document_frequency(
+    return corpus.engine.document_frequency(
         grams.ids, grams.gram_offsets, grams.n, group_offsets, group_captions, len(grams.grams), corpus.threads
     )
-    return counts
 
 
 def _stemmed_vocabulary(corpus: Corpus) -> list[str]:

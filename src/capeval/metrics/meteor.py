@@ -15,14 +15,22 @@ import numpy.typing as npt
 
 from capeval import engine
 from capeval.corpus import Corpus, Words
-from capeval.engine import alignment
-from capeval.engine.alignment import CHUNKS, is_perfect, precision_recall_fragmentation, scores
+from capeval.engine.alignment import Match, align
+from capeval.engine.meteor import (
+    CHUNKS,
+    captions_of,
+    is_perfect,
+    knowledge_of,
+    precision_recall_fragmentation,
+    scores,
+    statistics,
+)
 from capeval.run import Run
 from capeval.text.lexicon import function_words, load_lexicon
 from capeval.text.normalize import normalize_all
 from capeval.text.paraphrase import find_table, load_phrases, table_digest
 from capeval.text.stem import stem
-from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULES = ("exact", "stem", "synonym", "paraphrase")
@@ -47,17 +55,21 @@ class Meteor(Metric):
     def stats(self, corpus: Corpus) -> Array:
         """Lengths, matched words by module and kind, and chunks, against the best reference."""
         words = normalized_words(corpus.pieces)
-        phrases = find_phrases(words, corpus.run)
-        result: Array = corpus.engine.meteor_stats(
+        starts, lengths, phrases, phrase_offsets, links, link_offsets = find_phrases(words, corpus.run)
+        return corpus.engine.meteor_stats(
             words.tokens,
             words.offsets,
             *word_facts(words.vocabulary),
-            *phrases,
+            starts,
+            lengths,
+            phrases,
+            phrase_offsets,
+            links,
+            link_offsets,
             PARAMETERS,
-            *corpus.rows,
-            threads=corpus.threads,
+            corpus.rows,
+            corpus.threads,
         )
-        return result
 
     def per_sample(self, stats: Array) -> Array:
         return scores(stats, PARAMETERS)[:, None]
@@ -121,10 +133,10 @@ def align_tokens(candidate: Sequence[str], reference: Sequence[str], run: Run) -
     tokens = np.array([number.setdefault(word, len(number)) for text in texts for word in text], np.int32)
     words = Words(tokens, np.cumsum([0, *map(len, texts)], dtype=np.int64), list(number))
     starts, lengths, phrases, phrase_offsets, links, link_offsets = find_phrases(words, run)
-    known = alignment.knowledge_of(*word_facts(words.vocabulary), links, link_offsets)
-    ours, theirs = alignment.captions_of(words.tokens, words.offsets, starts, lengths, phrases, phrase_offsets)
-    matches = alignment.align(ours, theirs, known)
-    stats = np.array(alignment.statistics(ours, theirs, matches, known))
+    known = knowledge_of(*word_facts(words.vocabulary), links, link_offsets)
+    ours, theirs = captions_of(words.tokens, words.offsets, starts, lengths, phrases, phrase_offsets)
+    matches = align(ours, theirs, known)
+    stats = np.array(statistics(ours, theirs, matches, known))
     # Without matches, what follows is 0 / 0.
     precision, recall, fragmentation = map(
         float, np.nan_to_num(precision_recall_fragmentation(stats, DELTA, MODULE_WEIGHTS))
@@ -142,7 +154,7 @@ def align_tokens(candidate: Sequence[str], reference: Sequence[str], run: Run) -
     )
 
 
-def _pair(match: alignment.Match, candidate: list[str], reference: list[str]) -> Pair:
+def _pair(match: Match, candidate: list[str], reference: list[str]) -> Pair:
     ours = candidate[match.candidate_start : match.candidate_start + match.candidate_length]
     theirs = reference[match.start : match.start + match.length]
     return Pair(MODULES[match.module], tuple(ours), match.candidate_start, tuple(theirs), match.start)
@@ -153,7 +165,7 @@ class WordFacts(NamedTuple):
 
     keys: Ints
     stems: Ints
-    is_function: npt.NDArray[np.uint8]
+    is_function: Bytes
     synsets: Ints
     synset_offsets: Longs
 
@@ -162,10 +174,7 @@ def find_phrases(words: Words, run: Run) -> tuple[Ints, Ints, Ints, Longs, Ints,
     """Where phrases of the paraphrase table occur, and which of them are paraphrases of each other."""
     table = load_phrases(find_table(), run)
     numbers = table.numbers_of(words.vocabulary)
-    found: tuple[Ints, Ints, Ints, Longs, Ints, Longs] = engine.load(run.engine).find_phrases(
-        words.tokens, words.offsets, numbers, *table[1:], threads=run.threads
-    )
-    return found
+    return engine.load(run.engine).find_phrases(words.tokens, words.offsets, numbers, *table[1:], threads=run.threads)
 
 
 def word_facts(vocabulary: list[str]) -> WordFacts:

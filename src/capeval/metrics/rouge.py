@@ -33,8 +33,7 @@ class Rouge(Metric):
         """Columns: best precision, best recall; each over all references, so they may come from two of them."""
         # Not corpus.words: the official ROUGE splits at spaces only, and a no-break space keeps a token whole.
         tokens, offsets, _ = corpus.pieces
-        result: Array = corpus.engine.rouge_stats(tokens, offsets, *corpus.rows, threads=corpus.threads)
-        return result
+        return corpus.engine.rouge_stats(tokens, offsets, corpus.rows, corpus.threads)
 
     def per_sample(self, stats: Array) -> Array:
         precision, recall = stats[:, :1], stats[:, 1:]

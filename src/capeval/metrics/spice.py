@@ -8,17 +8,23 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.corpus import Corpus, Words
 from capeval.run import Run
-from capeval.scene import tuples_of
-from capeval.scene.scene_graph import COLUMNS, explain, meanings_of, sort_of
-from capeval.scene.tuple_files import file_digest, tuples_from_file
-from capeval.scene.tuples import SceneTuple
-from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
-
-SORTS = ("", *COLUMNS[3:])
+from capeval.scene import (
+    ATTRIBUTE_KINDS,
+    COLUMNS,
+    REVISION,
+    SceneTuple,
+    explain,
+    file_digest,
+    kind_of_attribute,
+    meanings_of,
+    official_parser,
+    tuples_from_file,
+    tuples_of,
+)
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,7 @@ class Spice(Metric):
     def stats(self, corpus: Corpus) -> Array:
         """For each kind: matched tuples, tuples of the candidate, tuples of the references."""
         tuples = self._tuples(tokenised(corpus.pieces), corpus.run)
-        result: Array = corpus.engine.scene_stats(*number_tuples(tuples), *corpus.rows, threads=corpus.threads)
-        return result
+        return corpus.engine.scene_stats(*number_tuples(tuples), corpus.rows, corpus.threads)
 
     def per_sample(self, stats: Array) -> Array:
         """Of a kind that the references do not speak of there is no score: NaN."""
@@ -76,8 +81,6 @@ class Spice(Metric):
     def signature_extras(self, run: Run) -> dict[str, str]:
         if self.parses:
             return {"tuples": file_digest(self.parses)[:12]}
-        from capeval.scene.pipeline import REVISION, official_parser
-
         return {"grammar": official_parser(run).grammar.digest[:12], "parser": str(REVISION)}
 
     def _tuples(self, captions: list[str], run: Run) -> list[list[SceneTuple]]:
@@ -100,13 +103,13 @@ def tokenised(pieces: Words) -> list[str]:
 
 
 class NumberedTuples(NamedTuple):
-    """Tuples as the engine takes them; see `capeval.engine.scenes`."""
+    """Tuples as the engine takes them; see `capeval.engine.scene`."""
 
     tuples: Ints
     tuple_offsets: Longs
     synsets: Ints
     synset_offsets: Longs
-    sorts: npt.NDArray[np.uint8]
+    attribute_kinds: Bytes
 
 
 def number_tuples(captions: list[list[SceneTuple]]) -> NumberedTuples:
@@ -129,5 +132,5 @@ def number_tuples(captions: list[list[SceneTuple]]) -> NumberedTuples:
         np.cumsum([0, *map(len, captions)], dtype=np.int64),
         np.array([synset for synsets in meanings for synset in synsets], np.int32),
         np.cumsum([0, *map(len, meanings)], dtype=np.int64),
-        np.array([SORTS.index(sort_of(word)) for word in number], np.uint8),
+        np.array([ATTRIBUTE_KINDS.index(kind_of_attribute(word)) for word in number], np.uint8),
     )

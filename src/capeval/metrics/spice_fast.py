@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from capeval.metrics.spice import Spice
 from capeval.run import Run
-from capeval.scene.scene_graph import COLUMNS
+from capeval.scene import COLUMNS, REVISION
 from capeval.types import Info
 
 
@@ -29,6 +29,5 @@ class SpiceFast(Spice):
         if self.parses:
             return super().signature_extras(run)
         from capeval.scene.fast import fast_parser
-        from capeval.scene.pipeline import REVISION
 
         return {"weights": fast_parser().digest, "parser": f"fast {REVISION}"}

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval import engine
 from capeval.corpus import Corpus
@@ -18,9 +17,7 @@ from capeval.errors import ExpressionError
 from capeval.io.shipped import shipped
 from capeval.run import Run
 from capeval.text.vectors import load_vectors
-from capeval.types import Array, Explanation, Info, Ints, Longs, Metric
-
-Floats = npt.NDArray[np.float32]
+from capeval.types import Array, Explanation, Floats, Info, Ints, Longs, Metric
 
 
 class Bags(NamedTuple):
@@ -68,10 +65,7 @@ class Wmd(Metric):
         """One column: the similarity."""
         key = ("word bags", self.vectors, self.normalize, self.stopwords)
         bags = corpus.memo(key, lambda: self._bags(corpus))
-        result: Array = corpus.engine.wmd_stats(
-            *bags, *corpus.rows, best=self.reference == "best", threads=corpus.threads
-        )
-        return result
+        return corpus.engine.wmd_stats(*bags, corpus.rows, self.reference == "best", corpus.threads)
 
     def per_sample(self, stats: Array) -> Array:
         return stats

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capeval.perturb.words import GROUPS, PERSONS, PLACE_PREPOSITIONS, SCENES
-from capeval.scene.graph_types import Graph
+from capeval.scene import Graph
 
 _IN_PHRASE = frozenset(["det", "det:predet", "amod", "compound", "nummod", "nmod:poss", "advmod", "neg", "case"])
 _NOT_ITSELF = frozenset(["compound", "nmod:poss", "amod"])

@@ -14,8 +14,7 @@ from capeval.perturb.choices import Choice
 from capeval.perturb.synonyms import FAR, thesaurus
 from capeval.perturb.words import SIMILAR_COLOURS, SIMILAR_COUNTS, with_articles
 from capeval.run import Run
-from capeval.scene.graph_types import Graph, Token
-from capeval.scene.parsing import parse_captions
+from capeval.scene import Graph, Token, parse_captions
 from capeval.text.lexicon import function_words
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset

@@ -19,8 +19,7 @@ from capeval.perturb.choices import TASKS, Choice
 from capeval.perturb.chunks import Chunk, persons, scenes
 from capeval.perturb.words import PERSONS, SCENES
 from capeval.run import Run
-from capeval.scene.graph_types import Graph
-from capeval.scene.parsing import parse_captions
+from capeval.scene import Graph, parse_captions
 
 # How many random captions are looked at for one that fits.
 _TRIES = 50

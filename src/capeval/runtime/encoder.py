@@ -199,7 +199,7 @@ def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:
     except Exception as problem:  # decoders raise OSError, SyntaxError, ValueError, struct.error and more
         raise DataError(f"the picture is damaged: {problem}", file=name) from problem
     # Our own bicubic: faster than Pillow's, whose bits depend on its version.
-    squeezed: Pixels = engine.load().resample(pixels, side)
+    squeezed: Pixels = engine.load().squeeze(pixels, side)
     return squeezed
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from capeval.engine.graph_types import Token
 from capeval.io.shipped import shipped
-from capeval.scene.graph_types import Token
 
 _OTHERS = {
     ("an", "DT"): "a",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
-    from capeval.scene.scene_graph import Concept, SceneGraph
+    from capeval.engine.scene import Concept, ConceptGraph
 
 FONT_SIZE = 13
 HEIGHT = 24
@@ -53,7 +53,7 @@ class _Block:
         return (1 + len(self.below)) * HEIGHT + len(self.below) * GAP / 2
 
 
-def svg(graph: SceneGraph) -> str:
+def svg(graph: ConceptGraph) -> str:
     """The picture as the text of an SVG file."""
     objects = {id(each): _Block(_box(each, "object"), []) for each in graph.objects}
     for owner, attribute in graph.attributes:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from capeval.engine.graph_types import Graph, SceneTuple
 from capeval.errors import UnknownName
 from capeval.run import Run
-from capeval.scene.graph import Basic, enhanced_graph, graph_of_tree, tokens_of_tree
-from capeval.scene.graph_types import Graph, Token
+from capeval.scene.graph import enhanced_graph, graph_of_tree, tokens_of_tree, tuples_of_graph
 from capeval.scene.official.dependencies import basic_dependencies
 from capeval.scene.official.grammar import grammar_path, load_grammar
 from capeval.scene.official.parser import Parser
 from capeval.scene.official.tree import read_tree
-from capeval.scene.store import ParseStore
-from capeval.scene.tuples import SceneTuple, tuples_of_graph
+from capeval.scene.store import Dependencies, Parsed, ParseStore
+from capeval.text.tokenize import tokenize
 
 # Raised whenever a change to the conversion or the rules changes tuples: parses on disk are then made anew.
 REVISION = 1
@@ -26,8 +26,8 @@ BATCH = 1000
 
 ParserName = Literal["official", "fast"]
 PARSERS: tuple[ParserName, ...] = ("official", "fast")
-Dependencies = tuple[tuple[Token, ...], tuple[Basic, ...]]
-"""Words with tags and lemmas, and the basic tree."""
+NOTHING: Dependencies = ((), ())
+T = TypeVar("T")
 
 
 def default_parser(run: Run | None = None) -> ParserName:
@@ -53,7 +53,7 @@ def _parser_with(grammar: Path) -> Parser:
 def trees_of(captions: Sequence[str], run: Run | None = None) -> list[str]:
     """The official trees of captions whose tokens are separated by spaces; "" for a caption without words."""
     run = run or Run()
-    return official_parser(run).trees([caption.split(" ") for caption in captions], threads=run.threads)
+    return official_parser(run).trees([caption.split(" ") for caption in captions], run)
 
 
 def graph_of(tree: str) -> Graph:
@@ -64,17 +64,21 @@ def graph_of(tree: str) -> Graph:
 def dependencies_of(
     captions: Sequence[str], parser: str = "official", run: Run | None = None
 ) -> Iterator[Dependencies]:
-    """Tags, lemmas and basic trees of tokenised captions; nothing of a caption without words."""
+    """Tags, lemmas and basic trees of tokenised captions; nothing of a caption without words.
+
+    Each distinct caption is parsed once. What the official parser finds is kept on disk; the fast one needs no store.
+    """
     check_parser(parser)
     run = run or Run()
     if parser == "fast":
         from capeval.scene.fast import fast_parser
 
-        yield from fast_parser().parses(captions, run.threads)
+        yield from fast_parser().parses(captions, run)
         return
-    for text in trees_of(captions, run):
-        tree = read_tree(text) if text else None
-        yield (tuple(tokens_of_tree(tree)), tuple(basic_dependencies(tree))) if tree else ((), ())
+    wanted = [caption for caption in dict.fromkeys(captions) if caption.strip(" ")]
+    known = _official(wanted, run, ParseStore.find_dependencies, lambda parsed: parsed.dependencies)
+    for caption in captions:
+        yield known.get(caption, NOTHING)
 
 
 def graphs_of(captions: Sequence[str], parser: str = "official", run: Run | None = None) -> list[Graph]:
@@ -82,15 +86,21 @@ def graphs_of(captions: Sequence[str], parser: str = "official", run: Run | None
     return [enhanced_graph(tokens, basic) for tokens, basic in dependencies_of(captions, parser, run)]
 
 
-def tuples_of(captions: Sequence[str], parser: str = "official", run: Run | None = None) -> list[list[SceneTuple]]:
-    """The tuples of tokenised captions.
+def parse_captions(captions: Sequence[str], parser: str = "official", run: Run | None = None) -> list[Graph]:
+    """The graphs of captions as people write them: they are tokenised first."""
+    run = run or Run()
+    return graphs_of([" ".join(tokens) for tokens in tokenize(captions, run)], parser, run)
 
-    Each distinct caption is parsed once. What the official parser finds is kept on disk; the fast one needs no store.
-    """
+
+def tuples_of(captions: Sequence[str], parser: str = "official", run: Run | None = None) -> list[list[SceneTuple]]:
+    """The tuples of tokenised captions, parsed as by `dependencies_of`."""
     check_parser(parser)
     wanted = [caption for caption in dict.fromkeys(captions) if caption.strip()]
     run = run or Run()
-    known = _fast(wanted, run) if parser == "fast" else _official(wanted, run)
+    if parser == "fast":
+        known = _fast(wanted, run)
+    else:
+        known = _official(wanted, run, ParseStore.find_tuples, lambda parsed: parsed.tuples)
     return [known.get(caption, []) for caption in captions]
 
 
@@ -100,28 +110,42 @@ def _fast(captions: list[str], run: Run) -> dict[str, list[SceneTuple]]:
     found: dict[str, list[SceneTuple]] = {}
     telling = run.progress.bar(f"parsing {len(captions):,} captions", len(captions), "captions")
     with telling if len(captions) >= 20 * BATCH else nullcontext(_say_nothing) as show:
-        for caption, tuples in zip(captions, fast_parser().tuples(captions, run.threads), strict=True):
+        for caption, tuples in zip(captions, fast_parser().tuples(captions, run), strict=True):
             found[caption] = tuples
             if len(found) % BATCH == 0:
                 show(len(found))
     return found
 
 
-def _official(captions: list[str], run: Run) -> dict[str, list[SceneTuple]]:
-    store = ParseStore(f"{official_parser(run).grammar.digest} {REVISION}", run.cache / "spice" / "parses.sqlite")
-    known = store.find(captions)
+def _official(
+    captions: list[str],
+    run: Run,
+    find: Callable[[ParseStore, Sequence[str]], dict[str, T]],
+    take: Callable[[Parsed], T],
+) -> dict[str, T]:
+    """What is wanted of each caption: found in the store, or taken from a new parse, which goes there."""
+    version = f"{official_parser(run).grammar.digest} {REVISION}"
+    store = ParseStore(version, run.cache / "scene" / "parses.sqlite", note=run.progress.note)
+    known = find(store, captions)
     missing = [caption for caption in captions if caption not in known]
     # A few take no time worth a word.
     telling = run.progress.bar(f"parsing {len(missing):,} captions", len(missing), "captions")
     with telling if len(missing) >= BATCH else nullcontext(_say_nothing) as show:
         for begin in range(0, len(missing), BATCH):
             some = missing[begin : begin + BATCH]
-            trees = trees_of(some, run)
-            new = {caption: tuples_of_graph(graph_of(tree)) for caption, tree in zip(some, trees, strict=True)}
+            new = {caption: _parsed(tree) for caption, tree in zip(some, trees_of(some, run), strict=True)}
             store.add(new)
-            known |= new
+            known |= {caption: take(parsed) for caption, parsed in new.items()}
             show(begin + len(some))
     return known
+
+
+def _parsed(text: str) -> Parsed:
+    if not text:
+        return Parsed(NOTHING, [])
+    tree = read_tree(text)
+    tokens, basic = tuple(tokens_of_tree(tree)), tuple(basic_dependencies(tree))
+    return Parsed((tokens, basic), tuples_of_graph(enhanced_graph(tokens, basic)))
 
 
 def _say_nothing(done: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the tuples of captions come from: a file that the user brings, or the parser."""
+"""Tuples of captions from a file that the user brings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from capeval.engine.graph_types import SceneTuple
 from capeval.errors import DataError
 from capeval.io.files import read_bytes, utf8_without_bom
-from capeval.scene.graph_types import graph_from_json
-from capeval.scene.tuples import SceneTuple, tuples_of_caption
+from capeval.scene.graph import graph_from_json, tuples_of_caption
 
 
 class _Entry(msgspec.Struct):

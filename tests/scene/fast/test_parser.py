@@ -16,12 +16,11 @@ import capeval
 from capeval.cli import main
 from capeval.errors import DataError, UnknownName
 from capeval.run import Run
-from capeval.scene import default_parser, dependencies_of, graphs_of, tuples_of
+from capeval.scene import default_parser, dependencies_of, graphs_of, tuples_of, tuples_of_graph
 from capeval.scene.fast import FastParser, fast_parser
 from capeval.scene.fast.parser import BATCH_TOKENS, MAX_TOKENS
 from capeval.scene.fast.weights import BUILTIN, read_weights
 from capeval.scene.lemma import token
-from capeval.scene.tuples import tuples_of_graph
 
 CAPTIONS = [
     "a black dog runs on the sandy beach",
@@ -56,7 +55,7 @@ def test_it_gives_what_the_official_parser_gives() -> None:
 def test_company_and_threads_do_not_matter() -> None:
     expected = [next(fast_parser().tuples([caption])) for caption in CAPTIONS]
     for threads in (1, 2, 5):
-        assert list(fast_parser().tuples(CAPTIONS, threads)) == expected
+        assert list(fast_parser().tuples(CAPTIONS, Run(threads=threads))) == expected
     assert list(FastParser(read_weights()).tuples(CAPTIONS[::-1] * 3))[::-1] == expected * 3
 
 

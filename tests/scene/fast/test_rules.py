@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from capeval import engine
+from capeval.scene import tuples_of_graph
 from capeval.scene.fast import fast_parser
 from capeval.scene.lemma import token
-from capeval.scene.tuples import tuples_of_graph
+from capeval.scene.words import LISTS
 
 WORDS, TAGS, NAMES = (
     text.split()
@@ -63,7 +64,7 @@ def random_trees(seed: int, captions: int) -> tuple[Any, ...]:
     words, tags, stems = map(list, zip(*number, strict=True))
     table = [word.lower() for word in words], tags, [stem.lower() for stem in stems], stems
     numbers = (np.array(tokens, np.int32), np.array(bounds, np.int64), np.array(heads, np.int32))
-    return *table, *numbers, np.array(relations, np.int32), NAMES
+    return *table, *numbers, np.array(relations, np.int32), NAMES, LISTS
 
 
 @pytest.mark.skipif(not COMPILED, reason="the compiled engine was not built")
@@ -105,6 +106,7 @@ def test_wrong_input(name: str, change: dict[str, list[Any]], message: str) -> N
         "heads": [2, 0],
         "relations": [1, 0],
         "names": ["root", "amod"],
+        "lists": LISTS,
     }
 
     def call(**arguments: Any) -> Any:

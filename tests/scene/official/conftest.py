@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from capeval.scene.official.grammar import Grammar, load_grammar, read_text_grammar, save_grammar
+from capeval.scene.official.grammar import Grammar, load_grammar, save_grammar
+from capeval.scene.official.original import read_text_grammar
 
 TAGS = ["DT^NP", "NN^NP", "NNS^NP", "JJ^NP", "VBZ^VP", "VBG^VP", "IN^PP", "CC^NP-C", "NNP^NP", ".$$."]
 BINARY = [  # parent, left, right, probability

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capeval import engine
-from capeval.scene import chart
+from capeval.run import Run
 from capeval.scene.official.grammar import Grammar
 from capeval.scene.official.parser import MAX_TOKENS, Parser
 from capeval.scene.official.tree import Tree, read_tree
@@ -44,7 +44,7 @@ def test_trees(tiny: Grammar, each_engine: str, caption: str) -> None:
 def test_captions_do_not_touch_each_other(tiny: Grammar, compiled_engine: str) -> None:
     captions = [caption.split() for caption in TREES] * 40
     for threads in (1, 3):
-        assert Parser(tiny).trees(captions, threads=threads) == list(TREES.values()) * 40
+        assert Parser(tiny).trees(captions, Run(threads=threads)) == list(TREES.values()) * 40
 
 
 VOCABULARY = ["a", "the", "dog", "man", "dogs", "brown", "is", "holds", "running", "in", "with", "and", "grey", "cat"]
@@ -59,7 +59,7 @@ def test_engines_agree(tiny: Grammar, captions: list[list[str]]) -> None:
         expected = Parser(tiny).trees(captions)
     if engine.active() != "compiled":
         pytest.skip("the compiled engine was not built")
-    assert Parser(tiny).trees(captions, threads=2) == expected
+    assert Parser(tiny).trees(captions, Run(threads=2)) == expected
     assert [words_of(read_tree(tree)) if tree else [] for tree in expected] == captions
 
 
@@ -99,7 +99,7 @@ def random_problem(draw: st.DrawFn) -> dict[str, Any]:
 @given(problem=random_problem())
 @settings(max_examples=150)
 def test_twins_agree_on_any_grammar(problem: dict[str, Any], compiled_engine: str) -> None:
-    assert engine.load().parse_captions(**problem) == chart.parse_captions(**problem)
+    assert engine.load().parse_captions(**problem) == engine.load("python").parse_captions(**problem)
 
 
 @given(captions=st.lists(st.lists(st.text(max_size=6), max_size=8), max_size=5))
@@ -126,9 +126,9 @@ def test_bad_arrays_are_refused(tiny: Grammar, compiled_engine: str, monkeypatch
             given.update(arguments)
             return [""]
 
-    monkeypatch.setattr("capeval.scene.official.parser._compute", Recorder)
-    Parser(tiny).trees([["a", "dog"]])
     parse = engine.load().parse_captions
+    monkeypatch.setattr("capeval.scene.official.parser.engine.load", lambda name: Recorder())
+    Parser(tiny).trees([["a", "dog"]])
     assert parse(**given) == [TREES["a dog"]]
     wrong = {
         "tokens": given["tokens"] + 7,

@@ -21,12 +21,11 @@ from capeval.scene.official.grammar import (
     import_grammar,
     label_of,
     load_grammar,
-    read_java_grammar,
-    read_text_grammar,
     save_grammar,
 )
 from capeval.scene.official.javastream import MAGIC, StreamError, read_stream
 from capeval.scene.official.lexicon import signature
+from capeval.scene.official.original import read_java_grammar, read_text_grammar
 
 
 @pytest.fixture

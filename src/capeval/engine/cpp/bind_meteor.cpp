@@ -1,5 +1,6 @@
 #include "bindings.hpp"
 #include "meteor.hpp"
+#include "phrases.hpp"
 
 namespace capeval {
 namespace {
@@ -21,8 +22,7 @@ nb::object bind_meteor_stats(const Array& tokens, const Array& offsets, const Ar
                              const Array& is_function, const Array& synsets, const Array& synset_offsets,
                              const Array& starts, const Array& lengths, const Array& phrases,
                              const Array& phrase_offsets, const Array& links, const Array& link_offsets,
-                             const Array& parameters, const Array& candidate, const Array& group,
-                             const Array& group_offsets, const Array& group_captions, int threads) {
+                             const Array& parameters, const nb::tuple& rows, int threads) {
     const Captions captions{ints(tokens, "tokens"), longs(offsets, "offsets")};
     const MeteorWords words{ints(keys, "keys"), ints(stems, "stems"),
                             view<uint8_t>(is_function, 1, "is_function", "uint8"), ints(synsets, "synsets"),
@@ -34,10 +34,9 @@ nb::object bind_meteor_stats(const Array& tokens, const Array& offsets, const Ar
                                     ints(links, "links"),
                                     longs(link_offsets, "link_offsets")};
     const auto weights = doubles(parameters, "parameters");
-    const Rows rows{ints(candidate, "candidate"),
-                    ints(group, "group"),
-                    {longs(group_offsets, "group_offsets"), ints(group_captions, "group_captions")}};
-    return to_numpy(without_gil([&] { return meteor_stats(captions, words, occurrences, weights, rows, threads); }),
+    const RowArrays arrays(rows);
+    const Rows judged = arrays.view();
+    return to_numpy(without_gil([&] { return meteor_stats(captions, words, occurrences, weights, judged, threads); }),
                     meteor_columns);
 }
 
@@ -48,8 +47,7 @@ void bind_meteor(nb::module_& module) {
                "last_word"_a, "pair_start"_a, "paraphrases"_a, "threads"_a);
     module.def("meteor_stats", &bind_meteor_stats, "tokens"_a, "offsets"_a, "keys"_a, "stems"_a, "is_function"_a,
                "synsets"_a, "synset_offsets"_a, "starts"_a, "lengths"_a, "phrases"_a, "phrase_offsets"_a, "links"_a,
-               "link_offsets"_a, "parameters"_a, "candidate"_a, "group"_a, "group_offsets"_a, "group_captions"_a,
-               "threads"_a);
+               "link_offsets"_a, "parameters"_a, "rows"_a, "threads"_a);
 }
 
 }  // namespace capeval

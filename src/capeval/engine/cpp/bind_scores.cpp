@@ -13,14 +13,6 @@ Grams grams_of(const Array& ids, const Array& counts, const Array& gram_offsets,
     return {ints(ids, "ids"), ints(counts, "counts"), longs(gram_offsets, "gram_offsets"), n};
 }
 
-ReferenceSets sets_of(const Array& group_offsets, const Array& group_captions) {
-    return {longs(group_offsets, "group_offsets"), ints(group_captions, "group_captions")};
-}
-
-Rows rows_of(const Array& candidate, const Array& group, const Array& group_offsets, const Array& group_captions) {
-    return {ints(candidate, "candidate"), ints(group, "group"), sets_of(group_offsets, group_captions)};
-}
-
 nb::tuple bind_ngrams(const Array& tokens, const Array& offsets, int n, int threads) {
     const Captions captions = captions_of(tokens, offsets);
     NgramCounts found = without_gil([&] { return ngrams(captions, n, threads); });
@@ -32,7 +24,7 @@ nb::object bind_document_frequency(const Array& ids, const Array& gram_offsets, 
                                    const Array& group_captions, int64_t size, int threads) {
     const auto gram_ids = ints(ids, "ids");
     const auto slices = longs(gram_offsets, "gram_offsets");
-    const ReferenceSets sets = sets_of(group_offsets, group_captions);
+    const ReferenceSets sets{longs(group_offsets, "group_offsets"), ints(group_captions, "group_captions")};
     return to_numpy(without_gil([&] { return document_frequency(gram_ids, slices, n, sets, size, threads); }));
 }
 
@@ -44,28 +36,28 @@ nb::object bind_match_grams(const Array& grams, const Array& table, int threads)
 }
 
 nb::object bind_bleu_stats(const Array& ids, const Array& counts, const Array& gram_offsets, int n,
-                           const Array& offsets, const Array& candidate, const Array& group,
-                           const Array& group_offsets, const Array& group_captions, int threads) {
+                           const Array& offsets, const nb::tuple& rows, int threads) {
     const Grams grams = grams_of(ids, counts, gram_offsets, n);
     const auto caption_offsets = longs(offsets, "offsets");
-    const Rows rows = rows_of(candidate, group, group_offsets, group_captions);
-    return to_numpy(without_gil([&] { return bleu_stats(grams, caption_offsets, rows, threads); }), 2 * n + 2);
+    const RowArrays arrays(rows);
+    const Rows judged = arrays.view();
+    return to_numpy(without_gil([&] { return bleu_stats(grams, caption_offsets, judged, threads); }), 2 * n + 2);
 }
 
-nb::object bind_rouge_stats(const Array& tokens, const Array& offsets, const Array& candidate, const Array& group,
-                            const Array& group_offsets, const Array& group_captions, int threads) {
+nb::object bind_rouge_stats(const Array& tokens, const Array& offsets, const nb::tuple& rows, int threads) {
     const Captions captions = captions_of(tokens, offsets);
-    const Rows rows = rows_of(candidate, group, group_offsets, group_captions);
-    return to_numpy(without_gil([&] { return rouge_stats(captions, rows, threads); }), 2);
+    const RowArrays arrays(rows);
+    const Rows judged = arrays.view();
+    return to_numpy(without_gil([&] { return rouge_stats(captions, judged, threads); }), 2);
 }
 
 nb::object bind_cider_stats(const Array& ids, const Array& counts, const Array& gram_offsets, int n, const Array& idf,
-                            const Array& candidate, const Array& group, const Array& group_offsets,
-                            const Array& group_captions, bool clip, double sigma, int threads) {
+                            const nb::tuple& rows, bool clip, double sigma, int threads) {
     const Grams grams = grams_of(ids, counts, gram_offsets, n);
     const auto weights = doubles(idf, "idf");
-    const Rows rows = rows_of(candidate, group, group_offsets, group_captions);
-    return to_numpy(without_gil([&] { return cider_stats(grams, weights, rows, clip, sigma, threads); }), n);
+    const RowArrays arrays(rows);
+    const Rows judged = arrays.view();
+    return to_numpy(without_gil([&] { return cider_stats(grams, weights, judged, clip, sigma, threads); }), n);
 }
 
 }  // namespace
@@ -76,11 +68,9 @@ void bind_scores(nb::module_& module) {
                "group_captions"_a, "size"_a, "threads"_a);
     module.def("match_grams", &bind_match_grams, "grams"_a, "table"_a, "threads"_a);
     module.def("bleu_stats", &bind_bleu_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "n"_a, "offsets"_a,
-               "candidate"_a, "group"_a, "group_offsets"_a, "group_captions"_a, "threads"_a);
-    module.def("rouge_stats", &bind_rouge_stats, "tokens"_a, "offsets"_a, "candidate"_a, "group"_a,
-               "group_offsets"_a, "group_captions"_a, "threads"_a);
-    module.def("cider_stats", &bind_cider_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "n"_a, "idf"_a, "candidate"_a,
-               "group"_a, "group_offsets"_a, "group_captions"_a, "clip"_a, "sigma"_a, "threads"_a);
+               "rows"_a, "threads"_a);
+    module.def("rouge_stats", &bind_rouge_stats, "tokens"_a, "offsets"_a, "rows"_a, "threads"_a);
+    module.def("cider_stats", &bind_cider_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "n"_a, "idf"_a, "rows"_a, "clip"_a, "sigma"_a, "threads"_a);
 }
 
 }  // namespace capeval

@@ -17,23 +17,20 @@ nb::object bind_flow(const Array& cost, const Array& supply, const Array& demand
 }
 
 nb::object bind_wmd_stats(const Array& ids, const Array& counts, const Array& gram_offsets, const Array& vectors,
-                          const Array& candidate, const Array& group, const Array& group_offsets,
-                          const Array& group_captions, bool best, int threads) {
+                          const nb::tuple& rows, bool best, int threads) {
     const Grams bags{ints(ids, "ids"), ints(counts, "counts"), longs(gram_offsets, "gram_offsets"), 1};
     const auto table = view<float>(vectors, 2, "vectors", "float32");
     const auto dimensions = static_cast<int64_t>(vectors.shape(1));
-    const Rows rows{ints(candidate, "candidate"),
-                    ints(group, "group"),
-                    {longs(group_offsets, "group_offsets"), ints(group_captions, "group_captions")}};
-    return to_numpy(without_gil([&] { return wmd_stats(bags, table, dimensions, rows, best, threads); }), 1);
+    const RowArrays arrays(rows);
+    const Rows judged = arrays.view();
+    return to_numpy(without_gil([&] { return wmd_stats(bags, table, dimensions, judged, best, threads); }), 1);
 }
 
 }  // namespace
 
 void bind_transport(nb::module_& module) {
     module.def("transport", &bind_flow, "cost"_a, "supply"_a, "demand"_a);
-    module.def("wmd_stats", &bind_wmd_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "vectors"_a, "candidate"_a,
-               "group"_a, "group_offsets"_a, "group_captions"_a, "best"_a, "threads"_a);
+    module.def("wmd_stats", &bind_wmd_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "vectors"_a, "rows"_a, "best"_a, "threads"_a);
 }
 
 }  // namespace capeval

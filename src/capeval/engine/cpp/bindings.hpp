@@ -40,6 +40,24 @@ inline View<int64_t> longs(const Array& array, const char* name) { return view<i
 inline View<double> doubles(const Array& array, const char* name) { return view<double>(array, 1, name, "float64"); }
 inline View<int32_t> int_rows(const Array& array, const char* name) { return view<int32_t>(array, 2, name, "int32"); }
 
+// The four arrays of capeval.types.Rows. They are held as long as the rows are looked at.
+class RowArrays {
+public:
+    explicit RowArrays(const nb::tuple& rows) {
+        const char* message = "rows must be four arrays: candidate, group, group_offsets, group_captions";
+        require(rows.size() == 4, message);
+        for (size_t i = 0; i < 4; ++i) require(nb::try_cast(rows[i], arrays_[i]), message);
+    }
+
+    Rows view() const {
+        return {ints(arrays_[0], "candidate"), ints(arrays_[1], "group"),
+                {longs(arrays_[2], "group_offsets"), ints(arrays_[3], "group_captions")}};
+    }
+
+private:
+    Array arrays_[4];
+};
+
 template <class Compute>
 auto without_gil(const Compute& compute) {
     nb::gil_scoped_release released;
@@ -63,17 +81,19 @@ nb::object to_numpy(Buffer<T> buffer, int64_t columns) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {rows, static_cast<size_t>(columns)}, owner));
 }
 
-// Python keeps the UTF-8 form with the string, and the list keeps the string: the views stay valid without the GIL.
+// Python keeps the UTF-8 form with the string: the view is valid, without the GIL too, as long as the string lives.
+inline std::string_view text_of(nb::handle text) {
+    if (!nb::isinstance<nb::str>(text)) throw std::invalid_argument("texts must be strings");
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (data == nullptr) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+}
+
 inline std::vector<std::string_view> texts_of(const nb::list& texts) {
     std::vector<std::string_view> views;
     views.reserve(texts.size());
-    for (const nb::handle text : texts) {
-        if (!nb::isinstance<nb::str>(text)) throw std::invalid_argument("texts must be strings");
-        Py_ssize_t size = 0;
-        const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-        if (data == nullptr) throw nb::python_error();
-        views.emplace_back(data, static_cast<size_t>(size));
-    }
+    for (const nb::handle text : texts) views.push_back(text_of(text));
     return views;
 }
 
@@ -82,7 +102,7 @@ void bind_chart(nb::module_& module);
 void bind_meteor(nb::module_& module);
 void bind_network(nb::module_& module);
 void bind_ranking(nb::module_& module);
-void bind_resample(nb::module_& module);
+void bind_squeeze(nb::module_& module);
 void bind_rules(nb::module_& module);
 void bind_scan(nb::module_& module);
 void bind_scene(nb::module_& module);

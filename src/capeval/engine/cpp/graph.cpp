@@ -3,20 +3,7 @@
 namespace capeval {
 namespace {
 
-constexpr Text beside[] = {
-    "according to", "across from", "along with", "alongside of", "as for", "as from", "as of", "as per", "aside from",
-    "based on", "because of", "compared to", "compared with", "contrary to", "depending on", "due to", "except for",
-    "exclusive of", "followed by", "inside of", "instead of", "irrespective of", "near to", "next to", "off of",
-    "out of", "outside of", "owing to", "preliminary to", "preparatory to", "previous to", "prior to", "pursuant to",
-    "regardless of", "subsequent to", "such as", "thanks to", "together with"};
-constexpr Text above[] = {
-    "apart from", "away from", "close by", "close to", "far from", "near to", "next to", "out of", "outside of"};
-constexpr Text three_words[] = {
-    "by means of", "in accordance with", "in addition to", "in case of", "in front of", "in lieu of", "in place of",
-    "in spite of", "on behalf of", "on top of", "with respect to"};
-constexpr Text second_words[] = {"to", "from", "with", "of", "for", "per", "on", "by", "as"};
 constexpr Text any_subjects[] = {"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"};
-constexpr Text participles[] = {"VBN", "VBG", "VBD"};
 constexpr Text kept[] = {"root", "acl:relcl", "ccomp", "advcl"};
 
 bool is_subject(Text relation) { return relation == "nsubj" || relation == "nsubjpass"; }
@@ -24,7 +11,7 @@ bool is_subject(Text relation) { return relation == "nsubj" || relation == "nsub
 class Builder {
 public:
     Builder(const Caption& caption, const int32_t* heads, const int32_t* relations, const std::vector<Text>& names)
-        : caption_(caption), children_(static_cast<size_t>(caption.size + 1)) {
+        : caption_(caption), lists_(caption.table.lists), children_(static_cast<size_t>(caption.size + 1)) {
         heads_.push_back(-1);
         relations_.emplace_back();
         for (int place = 1; place <= caption.size; ++place) {
@@ -66,9 +53,10 @@ private:
 
     void join_prepositions() {
         for (int last = 2; last <= caption_.size; ++last) {
-            if (!is_one_of(caption_.word(last), second_words)) continue;
+            if (!caption_.is(preposition_end, last)) continue;
             const std::string two = std::string(caption_.word(last - 1)) + " " + std::string(caption_.word(last));
-            if (last > 2 && is_one_of(std::string(caption_.word(last - 2)) + " " + two, three_words)) {
+            const std::string three = std::string(caption_.word(last - 2)) + " " + two;
+            if (last > 2 && lists_.prepositions_of_three.count(three) != 0) {
                 join_three(last - 2);
             } else {
                 join_two(last - 1, two);
@@ -92,9 +80,9 @@ private:
         if (relations_[last] != "case") return;
         if (heads_[first] == noun) {
             const bool is_marker = relations_[first] == "case" || relations_[first] == "advmod";
-            if (!is_marker || !children_[first].empty() || !is_one_of(phrase, beside)) return;
+            if (!is_marker || !children_[first].empty() || lists_.prepositions_beside.count(phrase) == 0) return;
         } else {
-            if (heads_[noun] != first || relations_[noun] != "nmod" || !is_one_of(phrase, above)) return;
+            if (heads_[noun] != first || relations_[noun] != "nmod" || lists_.prepositions_above.count(phrase) == 0) return;
             take_place(first, noun, relation_above(first));
         }
         move(first, noun, "case");
@@ -161,9 +149,8 @@ private:
     std::string conjunction(int place) const {
         std::string phrase(caption_.word(place));
         for (const int child : children_[place]) (phrase += " ") += caption_.word(child);
-        if (phrase == "as well as") return "and";
-        constexpr Text negative[] = {"rather than", "instead of", "but not", "but rather"};
-        return is_one_of(phrase, negative) ? "negcc" : std::string(caption_.word(place));
+        const auto found = lists_.conjunctions.find(phrase);
+        return std::string(found == lists_.conjunctions.end() ? caption_.word(place) : found->second);
     }
 
     void share(int place) {
@@ -187,7 +174,7 @@ private:
 
     std::string shared_subject(int subject, int place) const {
         if (has_child(place, "auxpass")) return "nsubjpass";
-        return is_one_of(caption_.tag(place), participles) ? relations_[subject] : "nsubj";
+        return caption_.is(participle, place) ? relations_[subject] : "nsubj";
     }
 
     bool has_own_preposition(int place) const {
@@ -239,6 +226,7 @@ private:
     }
 
     const Caption& caption_;
+    const WordLists& lists_;
     std::vector<int> heads_;
     std::vector<std::string> relations_, labels_;
     std::vector<std::vector<int>> children_;
@@ -248,6 +236,28 @@ private:
 };
 
 }  // namespace
+
+TokenTable::TokenTable(std::vector<Text> words, std::vector<Text> tags, std::vector<Text> lemmas,
+                       std::vector<Text> stems, const WordLists& lists)
+    : words(std::move(words)), tags(std::move(tags)), lemmas(std::move(lemmas)), stems(std::move(stems)), lists(lists) {
+    require(this->tags.size() == this->words.size() && this->lemmas.size() == this->words.size() &&
+                this->stems.size() == this->words.size(),
+            "words, tags, lemmas and stems must be of one length");
+    classes.assign(this->words.size(), 0);
+    for (size_t row = 0; row < classes.size(); ++row) {
+        const auto mark = [&](const WordLists::Words& list, Text text, WordClass kind) {
+            if (list.count(text) != 0) classes[row] |= kind;
+        };
+        mark(lists.nouns, this->tags[row], noun);
+        mark(lists.plural_nouns, this->tags[row], plural_noun);
+        mark(lists.participles, this->tags[row], participle);
+        mark(lists.counted_by_article, this->words[row], counted_by_article);
+        mark(lists.counted_alone, this->words[row], counted_alone);
+        mark(lists.counted_before_article, this->words[row], counted_before_article);
+        mark(lists.singular_pronouns, this->words[row], singular_pronoun);
+        mark(lists.preposition_ends, this->words[row], preposition_end);
+    }
+}
 
 Graph dependency_graph(const Caption& caption, const int32_t* heads, const int32_t* relations,
                        const std::vector<Text>& names) {

@@ -1,18 +1,9 @@
 // The network of the fast parser: two bidirectional LSTM layers over a caption, then tags, heads and labels.
 #pragma once
 
-#include "common.hpp"
+#include "matrix.hpp"
 
 namespace capeval {
-
-// A matrix in whole numbers: weight [row, column] is value * scale[row]. Activations are bounded (an LSTM's outputs lie
-// between -1 and 1), so they become whole numbers too, and sums are exact: no batch, thread or machine changes them.
-struct IntMatrix {
-    View<int16_t> values;  // [rows, columns]
-    View<float> scale;     // [rows]
-    int64_t rows = 0;
-    int64_t columns = 0;
-};
 
 struct ParserNetwork {
     View<float> inputs;  // [words, 8 * hidden]: what each word adds to the gates of the first layer, bias included

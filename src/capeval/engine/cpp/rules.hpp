@@ -1,4 +1,4 @@
-// Dependency trees to the tuples of SPICE. The rules are those of capeval.spice.tuples, one by one and under the same
+// Dependency trees to the tuples of SPICE. The rules are those of capeval/engine/rules.py, one by one and under the same
 // names; what they mean and why they are as they are is said there.
 #pragma once
 

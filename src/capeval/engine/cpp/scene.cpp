@@ -7,7 +7,7 @@ namespace capeval {
 namespace {
 
 constexpr int32_t absent = -1;
-constexpr int sorts_counted = 3;  // cardinality, color, size: 1, 2 and 3 in SceneTuples::sorts
+constexpr int kinds_counted = 3;  // cardinality, color, size: 1, 2 and 3 in SceneTuples::attribute_kinds
 
 // Words that were found to mean the same, and all their synsets; both ascending.
 struct Concept {
@@ -173,11 +173,11 @@ int64_t count_matched(const std::vector<Item>& candidate, const std::vector<Item
     });
 }
 
-// An attribute that was merged from several words is of no sort.
-std::vector<Attribute> of_sort(const std::vector<Attribute>& attributes, const SceneTuples& tuples, int sort) {
+// An attribute that was merged from several words is of no kind.
+std::vector<Attribute> of_kind(const std::vector<Attribute>& attributes, const SceneTuples& tuples, int kind) {
     std::vector<Attribute> found;
     std::copy_if(attributes.begin(), attributes.end(), std::back_inserter(found), [&](const Attribute& each) {
-        return each.meaning.words.size() == 1 && tuples.sorts[each.meaning.words[0]] == sort;
+        return each.meaning.words.size() == 1 && tuples.attribute_kinds[each.meaning.words[0]] == kind;
     });
     return found;
 }
@@ -202,9 +202,9 @@ void compare(const SceneTuples& tuples, const SceneGraph& candidate, const Scene
         reference.attributes.size());
     put(count_matched(candidate.relations, reference.relations, same_relation), candidate.relations.size(),
         reference.relations.size());
-    for (int sort = 1; sort <= sorts_counted; ++sort) {
-        const auto ours = of_sort(candidate.attributes, tuples, sort);
-        const auto theirs = of_sort(reference.attributes, tuples, sort);
+    for (int kind = 1; kind <= kinds_counted; ++kind) {
+        const auto ours = of_kind(candidate.attributes, tuples, kind);
+        const auto theirs = of_kind(reference.attributes, tuples, kind);
         put(count_matched(ours, theirs, same_attribute), ours.size(), theirs.size());
     }
 }
@@ -221,9 +221,10 @@ void check(const SceneTuples& tuples) {
                 "tuples must hold numbers of words, or -1");
         require(second != absent || third == absent, "tuples must be filled up with -1 at the end");
     }
-    require(tuples.sorts.size == words &&
-                std::all_of(tuples.sorts.begin(), tuples.sorts.end(), [](uint8_t s) { return s <= sorts_counted; }),
-            "sorts must hold a number below 4 for each word");
+    const View<uint8_t>& kinds = tuples.attribute_kinds;
+    require(kinds.size == words &&
+                std::all_of(kinds.begin(), kinds.end(), [](uint8_t kind) { return kind <= kinds_counted; }),
+            "attribute_kinds must hold a number below 4 for each word");
 }
 
 // Rows in the order of their groups, so that the graph of the references is made once for each group.

@@ -6,13 +6,14 @@
 namespace capeval {
 
 // The tuples of caption c are rows offsets[c] .. offsets[c + 1] of three words each, filled up with -1: an object; an
-// object and its attribute; or subject, object and relation. `sorts` tells cardinalities, colors and sizes apart.
+// object and its attribute; or subject, object and relation. `attribute_kinds` tells cardinalities, colors and sizes
+// apart.
 struct SceneTuples {
     View<int32_t> words;
     View<int64_t> offsets;
     View<int32_t> synsets;
     View<int64_t> synset_offsets;
-    View<uint8_t> sorts;
+    View<uint8_t> attribute_kinds;
 
     int64_t captions() const { return offsets.size - 1; }
     int64_t vocabulary() const { return synset_offsets.size - 1; }

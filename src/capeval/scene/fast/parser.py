@@ -11,15 +11,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval import engine
+from capeval.engine.graph_types import Basic, Graph, SceneTuple, Token
+from capeval.run import Run
 from capeval.scene.fast.weights import Weights, read_weights
 from capeval.scene.fast.words import glove_vectors, spelling_features
-from capeval.scene.graph import Basic, enhanced_graph
-from capeval.scene.graph_types import Graph, Token
+from capeval.scene.graph import enhanced_graph
 from capeval.scene.lemma import token
-from capeval.scene.tuples import SceneTuple
+from capeval.scene.words import LISTS
+from capeval.types import Floats, Ints, Longs
 
 MAX_TOKENS = 120
 """A longer caption is parsed in pieces, as the official parser does; the later ones hang under the first."""
@@ -54,49 +55,50 @@ class FastParser:
         """Identifies the weights."""
         return self.weights.digest
 
-    def parses(self, captions: Iterable[str], threads: int = 1) -> Iterator[Parse]:
+    def parses(self, captions: Iterable[str], run: Run | None = None) -> Iterator[Parse]:
         """One parse for each caption, in order; without words an empty one. They come batch by batch.
 
         With more than one thread the network reads the next batch while this one is turned into parses.
         """
-        for batch, rows in self._found(captions, threads):
+        for batch, rows in self._found(captions, run or Run()):
             yield from self._parses(batch, rows)
 
-    def graphs(self, captions: Iterable[str], threads: int = 1) -> Iterator[Graph]:
-        return (parse.graph() for parse in self.parses(captions, threads))
+    def graphs(self, captions: Iterable[str], run: Run | None = None) -> Iterator[Graph]:
+        return (parse.graph() for parse in self.parses(captions, run))
 
-    def tuples(self, captions: Iterable[str], threads: int = 1) -> Iterator[list[SceneTuple]]:
+    def tuples(self, captions: Iterable[str], run: Run | None = None) -> Iterator[list[SceneTuple]]:
         """Those of `parse.graph()`, several times faster."""
-        for batch, rows in self._found(captions, threads):
-            yield from self._tuples(batch, rows)
+        run = run or Run()
+        for batch, rows in self._found(captions, run):
+            yield from self._tuples(batch, rows, run)
 
-    def _found(self, captions: Iterable[str], threads: int) -> Iterator[tuple[_Batch, npt.NDArray[np.int32]]]:
+    def _found(self, captions: Iterable[str], run: Run) -> Iterator[tuple[_Batch, Ints]]:
         batches = _batches(captions)
-        if threads == 1:
+        if run.threads == 1:
             for batch in batches:
-                yield batch, self._run(batch, 1)
+                yield batch, self._read(batch, run)
             return
         with ThreadPoolExecutor(1) as ahead:
             waiting = None
             for batch in batches:
-                coming = ahead.submit(self._run, batch, threads)
+                coming = ahead.submit(self._read, batch, run)
                 if waiting is not None:
                     yield waiting[0], waiting[1].result()
                 waiting = batch, coming
             if waiting is not None:
                 yield waiting[0], waiting[1].result()
 
-    def _run(self, batch: _Batch, threads: int) -> npt.NDArray[np.int32]:
-        compute, network, found = engine.load(), self.weights.network, []
+    def _read(self, batch: _Batch, run: Run) -> Ints:
+        compute, network, found = engine.load(run.engine), self.weights.network, []
         for first, last in _runs(batch.offsets.tolist()):
             begin, end = batch.offsets[first], batch.offsets[last]
             with self._lock:
                 tokens, inputs = self._words.rows(batch.tokens[begin:end])
                 offsets = batch.offsets[first : last + 1] - begin
-                found.append(compute.parse_network(tokens, offsets, inputs, **network, threads=threads))
+                found.append(compute.parse_network(tokens, offsets, inputs, **network, threads=run.threads))
         return np.concatenate([np.zeros((0, 3), np.int32), *found])
 
-    def _parses(self, batch: _Batch, rows: npt.NDArray[np.int32]) -> Iterator[Parse]:
+    def _parses(self, batch: _Batch, rows: Ints) -> Iterator[Parse]:
         tags, names = self.weights.tags, self._names
         heads, relations = (each.tolist() for each in self._trees(batch, rows))
         tokens = [token(word, tags[tag]) for word, tag in zip(batch.tokens, rows[:, 0].tolist(), strict=True)]
@@ -105,7 +107,7 @@ class FastParser:
             basic = zip(heads[begin:end], range(1, end - begin + 1), labels, strict=True)
             yield Parse(tuple(tokens[begin:end]), tuple(basic))
 
-    def _tuples(self, batch: _Batch, rows: npt.NDArray[np.int32]) -> list[list[SceneTuple]]:
+    def _tuples(self, batch: _Batch, rows: Ints, run: Run) -> list[list[SceneTuple]]:
         number: dict[Token, int] = {}
         tags = self.weights.tags
         tokens = [
@@ -113,13 +115,22 @@ class FastParser:
             for word, tag in zip(batch.tokens, rows[:, 0].tolist(), strict=True)
         ]
         words, tagged, stems = map(list, zip(*number, strict=True)) if number else ([], [], [])
-        table = [word.lower() for word in words], tagged, [stem.lower() for stem in stems], stems
-        trees = np.array(tokens, np.int32), batch.bounds(), *self._trees(batch, rows), self._names
-        compute = engine.load(None if all(map(_is_plain, words)) else "python")
-        found: list[list[SceneTuple]] = compute.dependency_tuples(*table, *trees)
-        return found
+        heads, relations = self._trees(batch, rows)
+        compute = engine.load(run.engine if all(map(_is_plain, words)) else "python")
+        return compute.dependency_tuples(
+            [word.lower() for word in words],
+            tagged,
+            [stem.lower() for stem in stems],
+            stems,
+            np.array(tokens, np.int32),
+            batch.bounds(),
+            heads,
+            relations,
+            self._names,
+            LISTS,
+        )
 
-    def _trees(self, batch: _Batch, rows: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _trees(self, batch: _Batch, rows: Ints) -> tuple[Ints, Ints]:
         """The head of each token in its caption, and the number of the relation's name: pieces joined into one tree."""
         heads, bounds = rows[:, 1], batch.bounds()
         starts = np.repeat(batch.offsets[:-1], np.diff(batch.offsets))
@@ -153,10 +164,10 @@ class _Batch:
     """Captions in pieces: caption c has the pieces `captions[c]`, piece p the tokens from `offsets[p]`."""
 
     tokens: list[str]
-    offsets: npt.NDArray[np.int64]
+    offsets: Longs
     captions: list[tuple[int, int]]
 
-    def bounds(self) -> npt.NDArray[np.int64]:
+    def bounds(self) -> Longs:
         """Where the tokens of each caption begin, and the last ones end."""
         return self.offsets[[0, *(last for _, last in self.captions)]]
 
@@ -197,7 +208,7 @@ class _WordTable:
         # Memory that is not touched yet costs nothing.
         self._inputs = np.zeros((BATCH_TOKENS, len(weights.words["bias1"])), np.float32)
 
-    def rows(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def rows(self, words: Sequence[str]) -> tuple[Ints, Floats]:
         """The row of each word, and the table."""
         new = [word for word in dict.fromkeys(words) if word not in self._number]
         if len(self._number) + len(new) > BATCH_TOKENS:
@@ -209,7 +220,7 @@ class _WordTable:
             self._number.update(zip(new, range(size, size + len(new)), strict=True))
         return np.array([self._number[word] for word in words], np.int32), self._inputs
 
-    def _made(self, words: list[str]) -> npt.NDArray[np.float32]:
+    def _made(self, words: list[str]) -> Floats:
         """In double precision, then rounded: words must not depend on those they are looked up with."""
         table, known = self._weights.words, self._weights.vocabulary
         vectors = table["word"][[known.get(word, 0) for word in words]]

@@ -24,8 +24,8 @@ from capeval.errors import DataError
 from capeval.io.files import read_bytes
 from capeval.io.shipped import shipped
 from capeval.scene.fast.words import BUCKETS
+from capeval.types import Array, Bytes, Floats, Shorts
 
-Floats = npt.NDArray[np.float32]
 FORMAT = 1
 BUILTIN = shipped("parser", "parser.npz")
 _MATRICES = ("hidden1", "input2", "hidden2", "output")
@@ -40,7 +40,7 @@ class Weights:
     tags: tuple[str, ...]
     labels: tuple[str, ...]
     vocabulary: dict[str, int]
-    words: dict[str, npt.NDArray[np.float64]]
+    words: dict[str, Array]
     network: dict[str, Any]
     digest: str
 
@@ -119,11 +119,11 @@ def _both(state: Mapping[str, Floats], name: str) -> Floats:
     return np.concatenate([state[f"lstm.{name}"], state[f"lstm.{name}_reverse"]])
 
 
-def _whole(matrix: Floats) -> tuple[npt.NDArray[np.int16], Floats]:
+def _whole(matrix: Floats) -> tuple[Shorts, Floats]:
     """Whole numbers, and what a sum of their products with activations must be multiplied by."""
     step = np.maximum(1e-9, np.abs(matrix).max(axis=1)) / MAX_WEIGHT
     return np.rint(matrix / step[:, None]).astype(np.int16), (step / float(ACTIVATION_SCALE)).astype(np.float32)
 
 
-def _text(text: str) -> npt.NDArray[np.uint8]:
+def _text(text: str) -> Bytes:
     return np.frombuffer(text.encode(), np.uint8)

@@ -6,11 +6,9 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.text.vectors import load_vectors
-
-Floats = npt.NDArray[np.float32]
+from capeval.types import Floats
 
 BUCKETS = 4096
 GLOVE = "glove-100d"

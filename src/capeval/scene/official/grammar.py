@@ -14,10 +14,10 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,10 @@ from capeval.errors import DataError, Unavailable
 from capeval.io.assets import find_asset, known_asset, place_in_cache
 from capeval.io.files import PathLike, writing
 from capeval.run import Run, cache_dir
-from capeval.scene.official.javastream import JavaObject, StreamError, read_stream
-from capeval.scene.official.lexicon import Counts, Lexicon
-from capeval.types import Ints
+from capeval.scene.official.javastream import StreamError
+from capeval.scene.official.lexicon import TagCounts, TagLexicon
+from capeval.scene.official.original import read_java_grammar, to_bytes
+from capeval.types import Floats, Ints
 
 MEMBER = "edu/stanford/nlp/models/lexparser/englishPCFG.ser.gz"
 ASSET = "spice-grammar"
@@ -43,7 +44,6 @@ _MAX_PACKED, _MAX_UNPACKED = 1 << 25, 1 << 28
 _FILE = "english.grammar"
 _MODELS_JAR = "stanford-corenlp-3.6.0-models.jar"
 _LABEL = re.compile(r"-[LR][RCS]B-|.[^\^\-~_=|#]*", re.DOTALL)
-_Floats = npt.NDArray[np.float32]
 
 
 class MissingGrammar(Unavailable):
@@ -57,13 +57,13 @@ class Grammar:
     states: list[str]
     binary: Ints
     """[rules, 3]: parent, left child, right child."""
-    binary_scores: _Floats
+    binary_scores: Floats
     unary: Ints
     """[rules, 2]: parent, child."""
-    unary_scores: _Floats
+    unary_scores: Floats
     tag_states: Ints
     """The state of each tag of the lexicon."""
-    lexicon: Lexicon
+    lexicon: TagLexicon
     digest: str
     """The sha256 of the file it was imported from: part of what decides a score."""
 
@@ -148,7 +148,7 @@ def store_grammar(original: bytes, source: str, run: Run | None = None, *, allow
 def save_grammar(arrays: Mapping[str, npt.NDArray[Any]], digest: str, place: Path) -> Path:
     """Writes the compact file."""
     stream = io.BytesIO()
-    np.savez(stream, digest=_to_bytes([digest]), **arrays)  # type: ignore[arg-type]
+    np.savez(stream, digest=to_bytes([digest]), **arrays)  # type: ignore[arg-type]
     body = stream.getvalue()
     _unpack(_with_header(body))  # what cannot be read back is not written
     try:
@@ -210,133 +210,7 @@ def _gunzip(packed: bytes) -> bytes:
     return data
 
 
-class _Lexical(NamedTuple):
-    """One count of the lexicon; -1 stands for any tag, or any word."""
-
-    tag: int
-    word: int
-    times: float
-
-
-def read_java_grammar(data: bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of the compact file, from the serialised parser."""
-    parser = read_stream(data)
-    try:
-        lexicon = parser.fields["lex"]
-        binary = [rule.fields for rule in parser.fields["bg"].fields["allRules"].elements()]
-        unary = [rule.fields for rule, _ in parser.fields["ug"].fields["coreRules"].pairs()]
-        return _arrays(
-            states=_index(parser.fields["stateIndex"]),
-            tags=_index(parser.fields["tagIndex"]),
-            words=_index(parser.fields["wordIndex"]),
-            binary=[(rule["parent"], rule["leftChild"], rule["rightChild"], rule["score"]) for rule in binary],
-            unary=[(rule["parent"], rule["child"], rule["score"]) for rule in unary],
-            seen=_counter(lexicon.fields["seenCounter"]),
-            unseen=_counter(lexicon.fields["uwModel"].fields["unSeenCounter"]),
-            smoothing=float(lexicon.fields["smooth"][1]),
-            smoothed_below=float(lexicon.fields["smoothInUnknownsThreshold"]),
-        )
-    except (KeyError, AttributeError, TypeError, IndexError) as error:
-        raise StreamError(f"this is not a serialised grammar ({type(error).__name__}: {error})") from None
-
-
-def _index(index: JavaObject) -> list[str]:
-    return [str(entry) for entry in index.fields["objects"].elements()]
-
-
-def _counter(counter: JavaObject) -> list[_Lexical]:
-    pairs = counter.fields["map"].pairs()
-    return [_Lexical(key.fields["tag"], key.fields["word"], value.fields["d"]) for key, value in pairs]
-
-
-def read_text_grammar(text: str) -> dict[str, npt.NDArray[Any]]:
-    """The same from the text form of a grammar, as the official tool writes it."""
-    sections: dict[str, list[str]] = {}
-    for line in text.replace('\\"', '"').split("\n"):
-        if line.startswith("BEGIN "):
-            lines = sections.setdefault(line.split()[1], [])
-        elif line:
-            lines.append(line)
-    names = {key: [line.partition("=")[2] for line in sections[f"{key}_INDEX"]] for key in ("STATE", "WORD", "TAG")}
-    numbers = {key: {name: number for number, name in enumerate(names[key])} for key in names}
-    any_word = {".*.": -1}
-    tags, words, states = numbers["TAG"] | any_word, numbers["WORD"] | any_word, numbers["STATE"]
-    counts: dict[str, list[_Lexical]] = {"SEEN": [], "UNSEEN": []}
-    for line in sections["LEXICON"]:
-        if found := re.fullmatch(r'"(.*)" -> "(.*)" (SEEN|UNSEEN) (\S+)', line):
-            tag, word, kind, count = found.groups()
-            counts[kind].append(_Lexical(tags[tag], words[word], float(count)))
-    options = dict(line.split(" ", 1) for line in sections["OPTIONS"])
-    smooth = [line.partition("=")[2] for line in sections["LEXICON"] if line.startswith("smooth[1]")]
-    rules = [re.fullmatch(r'"(.*)" -> "(.*)" "(.*)" (\S+)', line) for line in sections["BINARY_GRAMMAR"]]
-    chains = [re.fullmatch(r'"(.*)" -> "(.*)" (\S+)', line) for line in sections["UNARY_GRAMMAR"]]
-    return _arrays(
-        states=names["STATE"],
-        tags=names["TAG"],
-        words=names["WORD"],
-        binary=[(states[r[1]], states[r[2]], states[r[3]], float(r[4])) for r in rules if r],
-        unary=[(states[r[1]], states[r[2]], float(r[3])) for r in chains if r],
-        seen=counts["SEEN"],
-        unseen=counts["UNSEEN"],
-        smoothing=float(smooth[0]),
-        smoothed_below=float(options["smoothInUnknownsThreshold"]),
-    )
-
-
-def _arrays(
-    *,
-    states: list[str],
-    tags: list[str],
-    words: list[str],
-    binary: list[tuple[int, int, int, float]],
-    unary: list[tuple[int, int, float]],
-    seen: list[_Lexical],
-    unseen: list[_Lexical],
-    smoothing: float,
-    smoothed_below: float,
-) -> dict[str, npt.NDArray[Any]]:
-    numbers = {state: number for number, state in enumerate(states)}
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "states": _to_bytes(states),
-        "words": _to_bytes(words),
-        "tag_states": np.array([numbers[tag] for tag in tags], dtype=np.int32),
-        "binary": np.array([rule[:3] for rule in binary], dtype=np.int32).reshape(-1, 3),
-        "binary_scores": np.array([rule[3] for rule in binary], dtype=np.float32),
-        "unary": np.array([rule[:2] for rule in unary], dtype=np.int32).reshape(-1, 2),
-        "unary_scores": np.array([rule[2] for rule in unary], dtype=np.float32),
-        "smoothing": np.array([smoothing, smoothed_below]),
-    }
-    for name, entries in (("seen", seen), ("unseen", unseen)):
-        arrays |= {f"{name}_{key}": value for key, value in _count_arrays(entries, len(tags), len(words)).items()}
-    return arrays
-
-
-def _count_arrays(entries: Iterable[_Lexical], tags: int, words: int) -> dict[str, npt.NDArray[Any]]:
-    """Pairs sorted by word, then totals; the total of everything stands last among the tags' totals."""
-    pairs, word_totals, tag_totals = [], np.zeros(words), np.zeros(tags + 1)
-    for entry in entries:
-        if entry.word >= 0 and entry.tag >= 0:
-            pairs.append(entry)
-        elif entry.word >= 0:
-            word_totals[entry.word] = entry.times
-        else:
-            tag_totals[entry.tag] = entry.times
-    pairs.sort(key=lambda entry: (entry.word, entry.tag))
-    lengths = np.bincount([entry.word for entry in pairs], minlength=words) if pairs else np.zeros(words, np.int64)
-    return {
-        "tags": np.array([entry.tag for entry in pairs], dtype=np.int32),
-        "counts": np.array([entry.times for entry in pairs], dtype=np.float64),
-        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        "word_totals": word_totals,
-        "tag_totals": tag_totals,
-    }
-
-
 # --- the compact file ---
-
-
-def _to_bytes(texts: list[str]) -> npt.NDArray[np.uint8]:
-    return np.frombuffer("\n".join(texts).encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def _to_texts(array: npt.NDArray[Any]) -> list[str]:
@@ -371,21 +245,21 @@ def _from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Grammar:
         unary=arrays["unary"],
         unary_scores=arrays["unary_scores"],
         tag_states=tag_states,
-        lexicon=Lexicon(seen, unseen, smoothing, smoothed_below),
+        lexicon=TagLexicon(seen, unseen, smoothing, smoothed_below),
         digest=_to_texts(arrays["digest"])[0],
     )
     _check(grammar)
     return grammar
 
 
-def _counts(arrays: Mapping[str, npt.NDArray[Any]], name: str, words: dict[str, int], tags: int) -> Counts:
+def _counts(arrays: Mapping[str, npt.NDArray[Any]], name: str, words: dict[str, int], tags: int) -> TagCounts:
     part = {key: arrays[f"{name}_{key}"] for key in ("offsets", "tags", "counts", "word_totals", "tag_totals")}
     sizes_fit = len(part["offsets"]) == len(words) + 1 == len(part["word_totals"]) + 1
     sizes_fit &= len(part["tags"]) == len(part["counts"]) == part["offsets"][-1] and len(part["tag_totals"]) == tags + 1
     if not sizes_fit or np.any(np.diff(part["offsets"]) < 0) or not _within(part["tags"], tags):
         raise ValueError(f"the {name} words do not fit together")
     totals = part["tag_totals"]
-    return Counts(
+    return TagCounts(
         words, part["offsets"], part["tags"], part["counts"], part["word_totals"], totals[:-1], float(totals[-1])
     )
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from capeval.types import Array, Ints
+from capeval.types import Array, Floats, Ints, Longs
 
 LOWEST_SCORE = -100.0  # at or below, the tag counts as impossible
 OPEN_CLASS_COUNT = 50.0  # a tag that took more new words than this may take any new word
@@ -31,11 +30,11 @@ _SPELLINGS = (
 )
 
 
-class Counts(NamedTuple):
+class TagCounts(NamedTuple):
     """Of words (or signatures) and tags: `tags[offsets[w]:offsets[w + 1]]` are the tags of word w, with counts."""
 
     words: dict[str, int]
-    offsets: npt.NDArray[np.int64]
+    offsets: Longs
     tags: Ints
     counts: Array
     word_totals: Array
@@ -58,17 +57,17 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class TagLexicon:
     """Scores of tags for words; tags are numbers here."""
 
-    seen: Counts
-    unseen: Counts
+    seen: TagCounts
+    unseen: TagCounts
     """New words in the later part of the training trees, by signature."""
     smoothing: float
     smoothed_below: float
     """Words seen more often than this keep to the tags they were seen with."""
 
-    def scores(self, word: str, is_first: bool) -> tuple[Ints, npt.NDArray[np.float32]]:
+    def scores(self, word: str, is_first: bool) -> tuple[Ints, Floats]:
         """The tags that the word may have, and log P(word | tag) of each."""
         new_word_shares = self.unseen.tag_totals / self.unseen.total
         of_word = self.seen.of_word(word)

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
+from capeval.run import Run
 from capeval.scene.official.grammar import Grammar
+from capeval.types import Longs
 
 MAX_TOKENS = 120
 """Time grows with the cube of the length. A longer caption is parsed in pieces, which one flat node holds together."""
@@ -27,13 +29,13 @@ class Parser:
         self._is_tag[grammar.tag_states] = 1
         self._root, self._end = grammar.root, grammar.end
 
-    def trees(self, captions: Sequence[Sequence[str]], *, threads: int = 1) -> list[str]:
+    def trees(self, captions: Sequence[Sequence[str]], run: Run | None = None) -> list[str]:
         """The tree of each caption; a caption without tokens has the empty one. Threads do not change the trees."""
         pieces = [_pieces([token for token in caption if token]) for caption in captions]
-        trees = iter(self._parse([piece for own in pieces for piece in own], threads))
+        trees = iter(self._parse([piece for own in pieces for piece in own], run or Run()))
         return [_joined([next(trees) for _ in own]) for own in pieces]
 
-    def _parse(self, captions: list[list[str]], threads: int) -> list[str]:
+    def _parse(self, captions: list[list[str]], run: Run) -> list[str]:
         numbers: dict[tuple[str, bool], int] = {}
         tokens = [
             numbers.setdefault((token, place == 0), len(numbers))
@@ -42,7 +44,7 @@ class Parser:
         ]
         lexicon, tag_states = self.grammar.lexicon, self.grammar.tag_states
         tags = [lexicon.scores(lexicon.known_as(word), is_first) for word, is_first in numbers]
-        trees: list[str] = _compute().parse_captions(
+        return engine.load(run.engine).parse_captions(
             tokens=np.array(tokens, dtype=np.int32),
             offsets=_offsets([len(caption) for caption in captions]),
             words=[_printable(word) for word, _ in numbers],
@@ -58,18 +60,8 @@ class Parser:
             root=self._root,
             end=self._end,
             max_tokens=MAX_TOKENS,
-            threads=threads,
+            threads=run.threads,
         )
-        return trees
-
-
-def _compute() -> Any:
-    """The compiled chart parser or, a thousand times slower, its twin."""
-    if engine.active() == "compiled":
-        return engine.load()
-    from capeval.scene import chart
-
-    return chart
 
 
 def _pieces(tokens: list[str]) -> list[list[str]]:
@@ -92,7 +84,7 @@ def _printable(word: str) -> str:
     return word.translate(_BRACKETS).encode("utf-8", "replace").decode("utf-8")
 
 
-def _offsets(lengths: list[int]) -> npt.NDArray[np.int64]:
+def _offsets(lengths: list[int]) -> Longs:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capeval.errors import DataError
+from capeval.scene import SceneTuple, enhanced_graph, tuples_of_graph
 from capeval.scene.fast.parser import FastParser
-from capeval.scene.graph import enhanced_graph
 from capeval.scene.lemma import token
-from capeval.scene.tuples import SceneTuple, tuples_of_graph
 
 SILVER = "silver/parses.tsv.xz"
 """Where the parses lie in the folder of the data sets."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from capeval.engine import reference
+from capeval.engine import python
 
 from .test_engines import both_engines, compiled, needs_compiled
 
@@ -39,7 +39,7 @@ def by_pillow(pixels: Pixels, side: int) -> Pixels:
     "size", [(1, 1), (7, 10), (64, 64), (63, 65), (254, 320), (500, 333), (320, 240), (900, 2), (2, 900)]
 )
 def test_as_pillow(engine: ModuleType, size: tuple[int, int]) -> None:
-    found = engine.resample(noise(*size), 64)
+    found = engine.squeeze(noise(*size), 64)
     assert found.dtype == np.uint8
     assert np.array_equal(found, by_pillow(noise(*size), 64))
 
@@ -50,12 +50,12 @@ def test_as_pillow(engine: ModuleType, size: tuple[int, int]) -> None:
 def test_engines_agree(height: int, width: int, side: int, seed: int) -> None:
     assert compiled
     pixels = noise(height, width, seed)
-    assert np.array_equal(compiled.resample(pixels, side), reference.resample(pixels, side))
+    assert np.array_equal(compiled.squeeze(pixels, side), python.squeeze(pixels, side))
 
 
 @both_engines
 def test_one_colour_stays(engine: ModuleType) -> None:
-    assert (engine.resample(np.full((37, 91, 3), 201, np.uint8), 24) == 201).all()
+    assert (engine.squeeze(np.full((37, 91, 3), 201, np.uint8), 24) == 201).all()
 
 
 @both_engines
@@ -63,7 +63,7 @@ def test_bad_pictures(engine: ModuleType) -> None:
     good = noise(4, 4)
     for bad in (good[:, :, :2].copy(), good[:, ::2], good.astype(np.int32), good[0], good[:0]):
         with pytest.raises(ValueError, match="pixels"):
-            engine.resample(bad, 8)
+            engine.squeeze(bad, 8)
     for side in (0, -1, 5000):
         with pytest.raises(ValueError, match="side"):
-            engine.resample(good, side)
+            engine.squeeze(good, side)

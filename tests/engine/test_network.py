@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from capeval import engine
-from capeval.engine import reference
-from capeval.engine.network import best_tree
+from capeval.engine import python
+from capeval.engine.heads import best_tree
 
 Network = dict[str, Any]
 captions_strategy = st.lists(st.lists(st.integers(0, 49), max_size=14), max_size=12)
@@ -68,7 +68,7 @@ def compiled() -> Any:
 @given(captions_strategy, st.integers(0, 5))
 def test_both_engines_give_the_same(captions: list[list[int]], seed: int) -> None:
     network = random_network(seed, hidden=(4, 8, 12)[seed % 3])
-    expected = run(reference, captions, network)
+    expected = run(python, captions, network)
     for threads in (1, 3):
         np.testing.assert_array_equal(run(compiled(), captions, network, threads), expected)
 
@@ -136,6 +136,6 @@ def crosses(heads: tuple[int, ...]) -> bool:
     ],
 )
 def test_wrong_arrays_are_refused(name: str, key: str, value: Any, message: str) -> None:
-    module = compiled() if name == "compiled" else reference
+    module = compiled() if name == "compiled" else python
     with pytest.raises(ValueError, match=message):
         run(module, [[1, 2, 3]], {**random_network(0), key: value})

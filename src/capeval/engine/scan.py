@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from capeval.types import Bytes, Ints, Longs, Shorts
+
 SKIP = 0
 # What is taken to follow every text: a line break and a new sentence, as in a file of captions. It decides whether
 # the dot of a last "K." belongs to the letter; the official tool looks at the next caption, which most often begins so.
@@ -17,17 +19,17 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 def scan(
     texts: Sequence[str],
-    unit_class: npt.NDArray[np.uint8],
+    unit_class: Bytes,
     transitions: npt.NDArray[np.uint16],
-    accepts: npt.NDArray[np.int16],
+    accepts: Shorts,
     start: int,
-    kinds: npt.NDArray[np.uint8],
+    kinds: Bytes,
     heads: npt.NDArray[np.uint16],
     tails: npt.NDArray[np.uint16],
-    cut: npt.NDArray[np.uint8],
-    reread: npt.NDArray[np.uint8],
+    cut: Bytes,
+    reread: Bytes,
     threads: int = 1,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], list[int], list[str]]:
+) -> tuple[Ints, Longs, list[int], list[str]]:
     """Cuts each text into pieces.
 
     Returns the pieces of all texts as numbers, the offset of each text's first piece, and, for each number, the kind

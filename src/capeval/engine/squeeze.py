@@ -11,18 +11,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.engine.checks import check_array
-from capeval.types import Array
-
-Pixels = npt.NDArray[np.uint8]
+from capeval.types import Array, Bytes
 
 _PRECISION = 22
 _LARGEST = 4096
 
 
-def resample(pixels: Pixels, side: int) -> Pixels:
+def squeeze(pixels: Bytes, side: int) -> Bytes:
     """A picture [height, width, 3] as [side, side, 3]."""
     check_array(pixels, np.uint8, 3, "pixels")
     if pixels.shape[2] != 3:
@@ -37,19 +34,19 @@ def resample(pixels: Pixels, side: int) -> Pixels:
     return np.ascontiguousarray(found.transpose(0, 2, 1))
 
 
-def _across(planes: Pixels, side: int) -> Pixels:
+def _across(planes: Bytes, side: int) -> Bytes:
     height, _, width = planes.shape
     rows = planes.reshape(height * 3, width).astype(np.float64)
     return _rounded(rows @ _weights(width, side).T).reshape(height, 3, side)
 
 
-def _down(planes: Pixels, side: int) -> Pixels:
+def _down(planes: Bytes, side: int) -> Bytes:
     height, _, width = planes.shape
     rows = planes.reshape(height, 3 * width).astype(np.float64)
     return _rounded(_weights(height, side) @ rows).reshape(side, 3, width)
 
 
-def _rounded(sums: Array) -> Pixels:
+def _rounded(sums: Array) -> Bytes:
     whole = (sums.astype(np.int64) + (1 << (_PRECISION - 1))) >> _PRECISION
     return whole.clip(0, 255).astype(np.uint8)
 

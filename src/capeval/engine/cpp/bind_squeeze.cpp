@@ -1,14 +1,14 @@
 #include "bindings.hpp"
-#include "resample.hpp"
+#include "squeeze.hpp"
 
 namespace capeval {
 namespace {
 
-nb::object bind_resampled(const Array& pixels, int64_t side) {
+nb::object bind_squeezed(const Array& pixels, int64_t side) {
     const auto bytes = view<uint8_t>(pixels, 3, "pixels", "uint8");
     require(pixels.shape(2) == 3, "pixels must have three channels");
     const auto height = static_cast<int64_t>(pixels.shape(0)), width = static_cast<int64_t>(pixels.shape(1));
-    auto found = without_gil([&] { return resample(bytes, height, width, side); });
+    auto found = without_gil([&] { return squeeze(bytes, height, width, side); });
     const auto extent = static_cast<size_t>(side);
     uint8_t* data = found.release();
     nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
@@ -17,6 +17,6 @@ nb::object bind_resampled(const Array& pixels, int64_t side) {
 
 }  // namespace
 
-void bind_resample(nb::module_& module) { module.def("resample", &bind_resampled, "pixels"_a, "side"_a); }
+void bind_squeeze(nb::module_& module) { module.def("squeeze", &bind_squeezed, "pixels"_a, "side"_a); }
 
 }  // namespace capeval

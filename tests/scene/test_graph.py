@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capeval.scene.graph import enhanced_graph, graph_of_tree
-from capeval.scene.graph_types import Graph, Token, graph_from_json
+from capeval.engine.graph_types import Graph, Token
+from capeval.scene.graph import enhanced_graph, graph_from_json, graph_of_tree
 from capeval.scene.official.tree import Tree, read_tree
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capeval import engine
-from capeval.engine import reference
+from capeval.engine import python
+from capeval.types import Rows
 
 WORDS = 6
 
@@ -31,31 +32,31 @@ def scenes(draw: st.DrawFn) -> dict[str, Any]:
         "tuple_offsets": np.cumsum([0, *map(len, captions)], dtype=np.int64),
         "synsets": np.array([synset for each in synsets for synset in each], np.int32),
         "synset_offsets": np.cumsum([0, *map(len, synsets)], dtype=np.int64),
-        "sorts": np.array(draw(st.lists(st.integers(0, 3), min_size=WORDS, max_size=WORDS)), np.uint8),
-        "candidate": np.array([caption for caption, _ in rows], np.int32),
-        "group": np.array([group for _, group in rows], np.int32),
-        "group_offsets": np.cumsum([0, *map(len, sets)], dtype=np.int64),
-        "group_captions": np.array([caption for each in sets for caption in each], np.int32),
+        "attribute_kinds": np.array(draw(st.lists(st.integers(0, 3), min_size=WORDS, max_size=WORDS)), np.uint8),
+        "rows": Rows(
+            np.array([caption for caption, _ in rows], np.int32),
+            np.array([group for _, group in rows], np.int32),
+            np.cumsum([0, *map(len, sets)], dtype=np.int64),
+            np.array([caption for each in sets for caption in each], np.int32),
+        ),
     }
 
 
 @given(scenes())
 def test_engines_agree(compiled_engine: str, scene: dict[str, Any]) -> None:
-    expected = reference.scene_stats(**scene, threads=1)
+    expected = python.scene_stats(**scene, threads=1)
     for threads in (1, 3):
         np.testing.assert_array_equal(engine.load().scene_stats(**scene, threads=threads), expected)
 
 
+ROW = Rows(np.array([0], np.int32), np.array([0], np.int32), np.array([0, 1], np.int64), np.array([0], np.int32))
 SMALL: dict[str, Any] = {
     "tuples": np.array([[0, 1, -1], [1, -1, -1]], np.int32),
     "tuple_offsets": np.array([0, 2], np.int64),
     "synsets": np.array([5], np.int32),
     "synset_offsets": np.array([0, 1, 1], np.int64),
-    "sorts": np.array([0, 2], np.uint8),
-    "candidate": np.array([0], np.int32),
-    "group": np.array([0], np.int32),
-    "group_offsets": np.array([0, 1], np.int64),
-    "group_captions": np.array([0], np.int32),
+    "attribute_kinds": np.array([0, 2], np.uint8),
+    "rows": ROW,
     "threads": 1,
 }
 
@@ -76,9 +77,9 @@ def test_a_small_one(each_engine: str) -> None:
         ({"tuples": np.array([[0, -1, 0], [0, 0, 0]], np.int32)}, "at the end"),
         ({"tuple_offsets": np.array([0, 3], np.int64)}, "tuple_offsets must rise"),
         ({"synset_offsets": np.array([0, 2, 1], np.int64)}, "synset_offsets must rise"),
-        ({"sorts": np.zeros(1, np.uint8)}, "sorts must hold"),
-        ({"sorts": np.array([0, 4], np.uint8)}, "sorts must hold"),
-        ({"candidate": np.array([1], np.int32)}, "candidate must hold"),
+        ({"attribute_kinds": np.zeros(1, np.uint8)}, "attribute_kinds must hold"),
+        ({"attribute_kinds": np.array([0, 4], np.uint8)}, "attribute_kinds must hold"),
+        ({"rows": ROW._replace(candidate=np.array([1], np.int32))}, "candidate must hold"),
         ({"threads": 0}, "threads"),
     ],
 )

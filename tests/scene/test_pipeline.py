@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 import capeval
 from capeval.cli import main
 from capeval.run import Run
-from capeval.scene import trees_of, tuples_of
+from capeval.scene import dependencies_of, graphs_of, parse_captions, trees_of, tuples_of
 from capeval.scene.official.grammar import MissingGrammar, grammar_path
+from capeval.scene.official.parser import Parser
 
 
 @pytest.fixture(autouse=True)
@@ -113,21 +115,14 @@ def test_explain_names_matched_wrong_and_missing(
 
 
 def test_without_the_grammar_the_error_names_both_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from capeval.scene.pipeline import official_parser
-
-    official_parser.cache_clear()
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path))
     with pytest.raises(MissingGrammar, match=r"capeval data import spice-grammar.*capeval data fetch spice-grammar"):
         capeval.score(["a dog"], [["a dog"]], ["spice"])
-    official_parser.cache_clear()
 
 
 def test_every_metric_but_those_that_lack_something(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from capeval.scene.pipeline import official_parser
-
-    official_parser.cache_clear()
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr("capeval.text.paraphrase.find_table", lambda: (_ for _ in ()).throw(MissingGrammar("no table")))
     monkeypatch.chdir(tmp_path)
@@ -138,4 +133,29 @@ def test_every_metric_but_those_that_lack_something(
     assert "spice is left out" in output.err
     assert "spice" not in json.loads(output.out)["scores"]
     assert "bleu_4" in json.loads(output.out)["scores"]
-    official_parser.cache_clear()
+
+
+def test_a_caption_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wanted of it, and in whatever order: tuples, dependencies and graphs come from one parse."""
+    monkeypatch.delenv("CAPEVAL_PARSE_CACHE")
+    captions = ["a man rides two horses", "", "a lot of dogs sleep next to a cat", "a man rides two horses"]
+    without = [tuples_of(captions), list(dependencies_of(captions)), graphs_of(captions), parse_captions(captions)]
+    parsed: list[str] = []
+
+    def counted(self: Parser, captions: Sequence[Sequence[str]], run: Run | None = None) -> list[str]:
+        parsed.extend(" ".join(words) for words in captions)
+        return trees(self, captions, run)
+
+    trees, grammar = Parser.trees, grammar_path()
+    monkeypatch.setattr(Parser, "trees", counted)
+    monkeypatch.setattr("capeval.scene.pipeline.grammar_path", lambda cache: grammar)
+    run = Run(cache=tmp_path)
+    for _ in range(2):
+        found = [
+            tuples_of(captions, run=run),
+            list(dependencies_of(captions, run=run)),
+            graphs_of(captions, run=run),
+            parse_captions(captions, run=run),
+        ]
+        assert found == without
+    assert sorted(parsed) == sorted({caption for caption in captions if caption})

@@ -1,4 +1,4 @@
-#include "resample.hpp"
+#include "squeeze.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -163,7 +163,7 @@ void squeeze_down(const uint8_t* pixels, int64_t size, const Weights& weights, u
 
 }  // namespace
 
-Buffer<uint8_t> resample(View<uint8_t> pixels, int64_t height, int64_t width, int64_t side) {
+Buffer<uint8_t> squeeze(View<uint8_t> pixels, int64_t height, int64_t width, int64_t side) {
     require(height >= 1 && width >= 1 && side >= 1 && side <= 4096, "a picture must have pixels, and side be 1 to 4096");
     const Weights across = weights_for(width, side), down = weights_for(height, side);
     Buffer<uint8_t> output(side * side * channels);

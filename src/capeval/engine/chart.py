@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from capeval.types import Ints
+from capeval.types import Bytes, Floats, Ints, Longs
 
 Cell = dict[int, np.float32]
 _FLOOD_SCORE = np.float32(-1000)
@@ -23,17 +22,17 @@ _MAX_CHAIN = 64
 
 def parse_captions(
     tokens: Ints,
-    offsets: npt.NDArray[np.int64],
+    offsets: Longs,
     words: list[str],
-    tag_offsets: npt.NDArray[np.int64],
+    tag_offsets: Longs,
     tags: Ints,
-    tag_scores: npt.NDArray[np.float32],
+    tag_scores: Floats,
     labels: list[str],
-    is_tag: npt.NDArray[np.uint8],
+    is_tag: Bytes,
     binary: Ints,
-    binary_scores: npt.NDArray[np.float32],
+    binary_scores: Floats,
     unary: Ints,
-    unary_scores: npt.NDArray[np.float32],
+    unary_scores: Floats,
     root: int,
     end: int,
     max_tokens: int,
@@ -56,11 +55,11 @@ class _Parser:
     def __init__(
         self,
         labels: Sequence[str],
-        is_tag: npt.NDArray[np.uint8],
+        is_tag: Bytes,
         binary: Ints,
-        binary_scores: npt.NDArray[np.float32],
+        binary_scores: Floats,
         unary: Ints,
-        unary_scores: npt.NDArray[np.float32],
+        unary_scores: Floats,
         root: int,
         end: int,
     ) -> None:
