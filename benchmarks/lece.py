@@ -35,8 +35,8 @@ def dataset(texts: list[str], width: int, encoder: str) -> Dataset:
     images = [f"{i}" for i in range(1000)]
     random = np.random.default_rng(0).standard_normal((len(images), width)).astype(np.float32)
     found = Dataset.from_samples([Sample(f"{i}", images[i % 1000], text, ("x",)) for i, text in enumerate(texts)])
-    found.pictures = ArrayFeatures(__file__, images, {"vectors": random})
-    found.pictures.encoder = encoder
+    found.features = ArrayFeatures(__file__, images, {"vectors": random})
+    found.features.encoder = encoder
     return found
 
 
@@ -50,7 +50,7 @@ def torch_scorer(critique: Critique, data: Dataset) -> Callable[[int], None]:
     from capeval.models.lece import Lece, LeceShape
 
     model = Lece(LeceShape(vocabulary=len(critique.vocabulary), image_width=critique.picture_width)).eval()
-    pictures = data.pictures.vectors(data.images)  # type: ignore[union-attr]
+    pictures = data.features.vectors(data.images)  # type: ignore[union-attr]
 
     def score(threads: int) -> None:
         torch.set_num_threads(threads)

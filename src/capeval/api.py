@@ -21,7 +21,7 @@ from capeval.runtime.pictures import open_pictures
 from capeval.significance import Comparison
 from capeval.significance import compare as compare_stats
 from capeval.text import tokenize as tokenizing
-from capeval.types import Metric, Pictures
+from capeval.types import Features, Metric
 
 if TYPE_CHECKING:
     from capeval.scene import SceneGraph
@@ -35,7 +35,7 @@ def score(
     metrics: Iterable[str | Metric] | None = None,
     *,
     images: PathLike | Mapping[str, PathLike] | None = None,
-    features: PathLike | Pictures | None = None,
+    features: PathLike | Features | None = None,
     tokenizer: str = "ptb",
     threads: int | None = None,
     strict: bool = False,
@@ -55,7 +55,7 @@ def score(
     known = None if references is None else _references(references)
     dataset = captions.join(_candidates(candidates), known, strict=strict).dataset
     run = _run(tokenizer, threads)
-    dataset.pictures = open_pictures(images, features, run)
+    dataset.features = open_pictures(images, features, run)
     return evaluate(dataset, metrics, run)
 
 
@@ -94,7 +94,7 @@ def compare(
     metrics: Iterable[str | Metric] | None = None,
     *,
     images: PathLike | Mapping[str, PathLike] | None = None,
-    features: PathLike | Pictures | None = None,
+    features: PathLike | Features | None = None,
     tokenizer: str = "ptb",
     threads: int | None = None,
     resamples: int = 1000,
@@ -108,7 +108,7 @@ def compare(
     both = _side_by_side(_candidates(a), _candidates(b))
     dataset = captions.join(both, None if references is None else _references(references)).dataset
     run = _run(tokenizer, threads, progress)
-    dataset.pictures = open_pictures(images, features, run)
+    dataset.features = open_pictures(images, features, run)
     result = evaluate(dataset, metrics, run)
     half = len(both.ids) // 2
     numbers: dict[str, int] = {}

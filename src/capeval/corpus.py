@@ -12,7 +12,7 @@ from capeval import engine
 from capeval.errors import CapevalError, DataError
 from capeval.run import Run
 from capeval.text.tokenize import encode
-from capeval.types import Array, Dataset, Floats, Ints, Longs, Metric, Pictures, Rows
+from capeval.types import Array, Dataset, Features, Floats, Ints, Longs, Metric, Rows
 
 T = TypeVar("T")
 
@@ -102,32 +102,32 @@ class Corpus:
         return value
 
     @cached_property
-    def pictures(self) -> list[str]:
-        """The distinct images; everything per picture is in this order."""
+    def images(self) -> list[str]:
+        """The distinct images; everything per image is in this order."""
         return list(dict.fromkeys(self.dataset.images))
 
     @cached_property
-    def picture(self) -> Ints:
-        """For each row, the number of its image in `pictures`."""
-        number = {image: i for i, image in enumerate(self.pictures)}
+    def image_number(self) -> Ints:
+        """For each row, the number of its image in `images`."""
+        number = {image: i for i, image in enumerate(self.images)}
         return np.array([number[image] for image in self.dataset.images], np.int32)
 
     def vectors(self) -> Floats:
-        """One feature vector for each of `pictures`."""
-        return self.memo("vectors", lambda: self._source().vectors(self.pictures))
+        """One feature vector for each of `images`."""
+        return self.memo("vectors", lambda: self._source().vectors(self.images))
 
     def regions(self, start: int, stop: int) -> Floats:
-        """The regions of `pictures[start:stop]`; they are too large to be held for all."""
-        return self._source().regions(self.pictures[start:stop])
+        """The regions of `images[start:stop]`; they are too large to be held for all."""
+        return self._source().regions(self.images[start:stop])
 
     def boxes(self, start: int, stop: int) -> Floats | None:
-        """Where the regions of `pictures[start:stop]` are, if that is known."""
-        return self._source().boxes(self.pictures[start:stop])
+        """Where the regions of `images[start:stop]` are, if that is known."""
+        return self._source().boxes(self.images[start:stop])
 
-    def _source(self) -> Pictures:
-        if self.dataset.pictures is None:
+    def _source(self) -> Features:
+        if self.dataset.features is None:
             raise DataError("there are no pictures: give a folder of them, or their features")
-        return self.dataset.pictures
+        return self.dataset.features
 
 
 def _split_words(pieces: Words) -> Words:

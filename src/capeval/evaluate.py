@@ -13,7 +13,7 @@ from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
 from capeval.registry import metric_classes, parse_all
 from capeval.results import Result, Scored, refuse_unless_joinable
 from capeval.run import Run
-from capeval.types import Dataset, Metric, Pictures, Selection
+from capeval.types import Dataset, Features, Metric, Selection
 
 
 def evaluate(
@@ -50,7 +50,7 @@ def evaluate(
     if not scored and metrics is None:
         raise CapevalError("there is no metric that needs no more than what is given")
     hashes, counts = _reference_columns(dataset)
-    pictures = dataset.pictures if any(each.looks for each in scored) else None
+    pictures = dataset.features if any(each.looks for each in scored) else None
     return Result(
         dataset.ids,
         dataset.images,
@@ -88,17 +88,17 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
         raise Unavailable(f"{metric.info.name} compares with references, and there are none", remedy="references")
     if "pictures" not in metric.needs():
         return
-    if dataset.pictures is None:
+    if dataset.features is None:
         hint = f". {metric.instead()}" if metric.instead() else ""
         raise Unavailable(f"{metric.info.name} looks at pictures, and there are none{hint}", remedy="pictures")
-    missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.pictures]
+    missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.features]
     if missing:
         raise MissingPictures(
             f"{len(missing)} images have no picture, and {metric.info.name} looks at it.", ids=missing
         )
 
 
-def _picture_hashes(pictures: Pictures, images: Sequence[str]) -> npt.NDArray[np.uint64]:
+def _picture_hashes(pictures: Features, images: Sequence[str]) -> npt.NDArray[np.uint64]:
     """With the image's name: the same pictures under exchanged names are other data."""
     distinct = list(dict.fromkeys(images))
     contents = zip(distinct, pictures.contents(distinct), strict=True)

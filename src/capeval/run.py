@@ -39,6 +39,15 @@ def cache_dir() -> Path:
     return user_cache_path("capeval", appauthor=False)
 
 
+def feature_cache_bytes() -> int:
+    """How large the cache of picture features may become: CAPEVAL_FEATURE_CACHE_GB, else 8 gigabytes."""
+    chosen = os.environ.get("CAPEVAL_FEATURE_CACHE_GB") or "8"
+    try:
+        return int(float(chosen) * 1e9)
+    except (ValueError, OverflowError):
+        raise CapevalError(f"CAPEVAL_FEATURE_CACHE_GB is {chosen!r}; it must be a number of gigabytes") from None
+
+
 @dataclass(frozen=True)
 class Run:
     """Only the tokenizer decides numbers; the rest is how they are computed and what is shown meanwhile."""
@@ -49,3 +58,5 @@ class Run:
     """`python` or `compiled`; without a name what CAPEVAL_ENGINE says, else the fastest there is."""
     progress: Progress = field(default_factory=Progress)
     cache: Path = field(default_factory=cache_dir)
+    feature_cache_bytes: int = field(default_factory=feature_cache_bytes)
+    """The cache of picture features is kept below this; the pictures of the run itself are never dropped."""

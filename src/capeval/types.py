@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     group_captions: Ints
 
 
-class Pictures(Protocol):
+class Features(Protocol):
     """Features of the pictures that captions are about, by image id; read or made when they are asked for."""
 
     @property
@@ -75,11 +75,11 @@ class Dataset(Sequence[Sample]):
     """Rows held as columns. Reference sets are stored once and shared by the rows that use them.
 
     `group[i]` is the index in `reference_sets` of row i's references. A reference set stands for one image:
-    document frequencies count it once, however many candidates the image has. `pictures` has the features of the
+    document frequencies count it once, however many candidates the image has. `features` has the features of the
     images, where somebody gave pictures.
     """
 
-    __slots__ = ("candidates", "group", "ids", "images", "pictures", "reference_sets", "systems")
+    __slots__ = ("candidates", "features", "group", "ids", "images", "reference_sets", "systems")
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class Dataset(Sequence[Sample]):
         reference_sets: Sequence[tuple[str, ...]],
         group: Sequence[int] | Ints,
         systems: Sequence[str] | None = None,
-        pictures: Pictures | None = None,
+        features: Features | None = None,
     ) -> None:
         self.ids, self.images, self.candidates = list(ids), list(images), list(candidates)
         self.reference_sets = list(reference_sets)
         self.group: Ints = np.asarray(group, dtype=np.int32)
         self.systems = list(systems) if systems is not None else [""] * len(self.ids)
-        self.pictures = pictures
+        self.features = features
         lengths = {len(self.ids), len(self.images), len(self.candidates), len(self.systems), len(self.group)}
         if len(lengths) != 1:
             raise ValueError(f"columns differ in length: {sorted(lengths)}")
@@ -146,7 +146,7 @@ class Dataset(Sequence[Sample]):
             [self.reference_sets[g] for g in used],
             group,
             [self.systems[i] for i in indices],
-            self.pictures,
+            self.features,
         )
 
 

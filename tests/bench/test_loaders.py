@@ -325,8 +325,8 @@ def test_settings_of_another_kind_of_benchmark_are_told(root: Path, notes: Any) 
 
 def test_features_are_there_to_look_at(root: Path) -> None:
     def first(dataset: Dataset) -> Array:
-        assert dataset.pictures is not None
-        return dataset.pictures.vectors(dataset.images)[:, 0].astype(float)
+        assert dataset.features is not None
+        return dataset.features.vectors(dataset.images)[:, 0].astype(float)
 
     np.savez(root / "f.npz", ids=["a", "b", "c"], vectors=np.arange(6, dtype=np.float32).reshape(3, 2))
     found = run("flickr8k-expert", first, data=root, features=root / "f.npz", settings=QUICK)

@@ -34,7 +34,7 @@ class Glow(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         letters = np.array([len(text) for text in corpus.dataset.candidates])
-        return (np.linalg.norm(corpus.vectors(), axis=1)[corpus.picture] * letters)[:, None].astype(np.float64)
+        return (np.linalg.norm(corpus.vectors(), axis=1)[corpus.image_number] * letters)[:, None].astype(np.float64)
 
     def per_sample(self, stats: Array) -> Array:
         return stats

@@ -47,6 +47,7 @@ def test_bad_pictures(folder: Path, tmp_path: Path) -> None:
     done = capeval("features", folder, "-o", tmp_path / "x.features")
     assert done.returncode == 1
     assert "bad.jpg" in done.stderr
+    assert "--on-error skip" in done.stderr
     assert "Traceback" not in done.stderr
     done = capeval("features", folder, "-o", tmp_path / "x.features", "--on-error", "skip")
     assert done.returncode == 0

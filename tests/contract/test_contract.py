@@ -72,7 +72,7 @@ class Drawn:
 
 def with_pictures(dataset: Dataset, metric: Metric) -> Dataset:
     if "pictures" in metric.needs():
-        dataset.pictures = Drawn()
+        dataset.features = Drawn()
     return dataset
 
 

@@ -36,7 +36,7 @@ def pictured(small: Dataset, tmp_path: Path) -> Dataset:
     images = list(dict.fromkeys(small.images))
     vectors = np.abs(np.random.default_rng(0).standard_normal((len(images), WIDTH)) * 0.4).astype(np.float32)
     np.savez(tmp_path / "f.npz", ids=np.array(images), vectors=vectors)
-    small.pictures = open_features(tmp_path / "f.npz")
+    small.features = open_features(tmp_path / "f.npz")
     return small
 
 
@@ -63,7 +63,7 @@ def test_scores_do_not_depend_on_order_company_threads_or_repetition(metric: Lec
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
 def test_any_text_has_a_score(pictured: Dataset, texts: list[str]) -> None:
     rows = Dataset.from_samples([replace(pictured[0], id=str(i), candidate=text) for i, text in enumerate(texts)])
-    rows.pictures = pictured.pictures
+    rows.features = pictured.features
     for metric in EVERY:
         found = scores(rows, metric)
         assert ((found >= 0) & (found <= 1)).all()
@@ -73,7 +73,7 @@ def test_any_text_has_a_score(pictured: Dataset, texts: list[str]) -> None:
 def test_a_caption_without_words_scores_0(metric: Lece, pictured: Dataset) -> None:
     rows = [replace(pictured[0], candidate=text) for text in ("", "  ", ".", "a dog")]
     dataset = Dataset.from_samples([replace(row, id=str(i)) for i, row in enumerate(rows)])
-    dataset.pictures = pictured.pictures
+    dataset.features = pictured.features
     found = scores(dataset, metric)
     assert found[:3].tolist() == [0, 0, 0]
     assert found[3] > 0
@@ -84,7 +84,7 @@ def test_what_follows_15_words_does_not_count(metric: Lece, pictured: Dataset) -
     start = "a man and a woman in red coats walk with two dogs along the wet sand"
     rows = [replace(pictured[0], id=str(i), candidate=start + rest) for i, rest in enumerate(("", " today", " x y z"))]
     dataset = Dataset.from_samples(rows)
-    dataset.pictures = pictured.pictures
+    dataset.features = pictured.features
     assert len(set(scores(dataset, metric).tolist())) == 1
 
 
@@ -111,7 +111,7 @@ def test_the_picture_counts(pictured: Dataset) -> None:
     metric = Lece(negatives="rc")
     changed = [replace(s, image=pictured.images[(i + 1) % 6]) for i, s in enumerate(pictured)]
     other = Dataset.from_samples(changed)
-    other.pictures = pictured.pictures
+    other.features = pictured.features
     assert (scores(other, metric) != scores(pictured, metric)).all()
 
 
@@ -129,7 +129,7 @@ def test_without_references_the_text_only_critique_is_refused(small: Dataset) ->
 
 
 def test_features_of_another_encoder_are_refused(pictured: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(pictured.pictures), "encoder", "resnet/0123456789ab", raising=False)
+    monkeypatch.setattr(type(pictured.features), "encoder", "resnet/0123456789ab", raising=False)
     with pytest.raises(DataError, match="encoded by resnet/0123456789ab"):
         scores(pictured, Lece())
 
@@ -137,7 +137,7 @@ def test_features_of_another_encoder_are_refused(pictured: Dataset, monkeypatch:
 def test_features_of_another_width_are_refused(small: Dataset, tmp_path: Path) -> None:
     images = list(dict.fromkeys(small.images))
     np.savez(tmp_path / "f.npz", ids=np.array(images), vectors=np.ones((len(images), 2048), np.float32))
-    small.pictures = open_features(tmp_path / "f.npz")
+    small.features = open_features(tmp_path / "f.npz")
     with pytest.raises(DataError, match="1280 numbers, these have 2048"):
         scores(small, Lece())
 

@@ -13,7 +13,10 @@ import pytest
 
 from capeval.errors import CapevalError, DataError
 from capeval.io.features import open_features
+from capeval.io.featurestore import HASH_BYTES, Encoded, Store
+from capeval.io.locks import locked
 from capeval.run import Run
+from capeval.runtime import extract as extracting
 from capeval.runtime.encoder import Encoder
 from capeval.runtime.extract import extract, find_pictures
 
@@ -69,7 +72,7 @@ def test_only_new_and_changed_pictures_are_encoded(folder: Path, tmp_path: Path,
 def test_a_bad_picture_fails_or_is_skipped(folder: Path, tmp_path: Path, encoder: Encoder) -> None:
     (folder / "002.png").write_bytes((folder / "002.png").read_bytes()[:500])
     (folder / "005.png").write_bytes(b"")
-    with pytest.raises(DataError, match=r"002\.png.*damaged.*on_error=.skip."):
+    with pytest.raises(DataError, match=r"002\.png.*damaged"):
         extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
     assert not (tmp_path / "x").exists(), "a store that is not complete has not its name"
     only_bad = {key: path for key, path in find_pictures(folder).items() if key in ("002", "005")}
@@ -87,6 +90,35 @@ def test_the_output_is_never_something_else(folder: Path, tmp_path: Path, encode
     with pytest.raises(DataError, match="not a feature store"):
         extract(find_pictures(folder), tmp_path / "notes.txt", encoder=encoder)
     assert (tmp_path / "notes.txt").read_text() == "dear diary"
+
+
+def test_another_encoder_or_other_regions_do_not_mix(folder: Path, tmp_path: Path, encoder: Encoder) -> None:
+    pictures = find_pictures(folder)
+    Store(tmp_path / "x").add("other/1", [Encoded(b"." * HASH_BYTES, np.ones(6))])
+    with pytest.raises(DataError, match="made by encoder other/1, not by lite0/"):
+        extract(pictures, tmp_path / "x", encoder=encoder)
+    extract(pictures, tmp_path / "y", encoder=encoder)
+    with pytest.raises(DataError, match="no regions"):
+        extract(pictures, tmp_path / "y", encoder=encoder, regions=True)
+
+
+def test_only_one_writes_at_a_time(folder: Path, tmp_path: Path, encoder: Encoder) -> None:
+    with locked(tmp_path / "x"), pytest.raises(DataError, match="another process"):
+        extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
+    extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pictures", "x"], "no lock file is left"
+
+
+def test_a_picture_under_another_name_is_not_encoded_again(
+    folder: Path, tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
+    (folder / "003.png").rename(folder / "other.png")
+    monkeypatch.setattr(extracting, "prepare", None)
+    done = extract(find_pictures(folder), tmp_path / "x", encoder=encoder)
+    assert (done.added, done.there) == (1, 6)
+    both = open_features(tmp_path / "x").vectors(["003", "other"])
+    assert np.array_equal(both[0], both[1])
 
 
 def test_two_pictures_with_one_id(folder: Path) -> None:
@@ -119,7 +151,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, encoder: Encoder)
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and child.poll() is None:
-        if part.exists() and part.stat().st_size > 4096:  # the first block is being written
+        if part.exists() and part.stat().st_size > 100_000:  # the first block is being written
             break
         time.sleep(0.01)
     time.sleep(0.2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +24,7 @@ from capeval.bench.scoring import Scorer
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.evaluate import evaluate
-from capeval.io.featurestore import lock
+from capeval.io.locks import locked
 from capeval.results import join, load, save
 from capeval.run import Run
 from capeval.runtime import extract as extracting
@@ -47,7 +49,7 @@ class Brightness(Metric):
     )
 
     def stats(self, corpus: Corpus) -> Array:
-        return np.linalg.norm(corpus.vectors(), axis=1)[corpus.picture][:, None].astype(np.float64)
+        return np.linalg.norm(corpus.vectors(), axis=1)[corpus.image_number][:, None].astype(np.float64)
 
     def per_sample(self, stats: Array) -> Array:
         return stats
@@ -119,48 +121,106 @@ def test_the_signature_tells_other_pictures(folder: Path, tmp_path: Path) -> Non
     assert part.signatures == capeval.score(alone, None, [Brightness()], images=folder).signatures
 
 
-def test_a_damaged_cache_is_set_aside_and_built_again(folder: Path, tmp_path: Path, notes: Any) -> None:
+STORE = "cache/features/pictures.features"
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def test_vectors_and_regions_come_from_one_pass(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = extracting.find_pictures(folder)
+    PictureFiles(pictures).vectors(["1", "2"])
+    monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
+    assert PictureFiles(pictures).regions(["2", "1"]).shape == (2, 49, 1280)
+
+
+def test_the_cache_is_kept_below_a_size(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = extracting.find_pictures(folder)
+    run = Run(feature_cache_bytes=450_000)  # three pictures with their regions
+    first = PictureFiles(pictures, run=run).regions(["1", "2"])
+    PictureFiles(pictures, run=run).regions(["3", "4"])
+    kept = PictureFiles(pictures, run=run)
+    with monkeypatch.context() as patch:
+        patch.setattr(extracting, "prepare", None)
+        assert kept.regions(["3", "4"]).shape == (2, 49, 1280)
+        assert kept.vectors(["1", "2", "3", "4"]).shape == (4, 1280), "regions go first: they are the large ones"
+        with pytest.raises(TypeError):
+            kept.regions(["1"])
+    assert np.array_equal(kept.regions(["1", "2"]), first), "what has gone is made again"
+    assert (tmp_path / STORE).stat().st_size < 2 * 450_000
+
+
+def test_a_run_keeps_its_own_pictures_whatever_their_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = PictureFiles(extracting.find_pictures(folder), run=Run(feature_cache_bytes=0))
+    files.regions(["1", "2", "3"])
+    files.regions(["4"])
+    monkeypatch.setattr(extracting, "prepare", None)
+    assert files.regions(["1", "2", "3", "4"]).shape == (4, 49, 1280)
+
+
+def test_a_picture_that_changes_meanwhile_is_told(folder: Path) -> None:
+    files = PictureFiles(extracting.find_pictures(folder))
+    files.contents(["1"])
+    (folder / "COCO_val2014_000000000001.png").write_bytes((folder / "COCO_val2014_000000000002.png").read_bytes())
+    with pytest.raises(DataError, match=r"000000000001\.png: the picture was changed"):
+        files.vectors(["1"])
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a wrong number", "something else"])
+def test_a_damaged_cache_is_set_aside_and_built_again(folder: Path, tmp_path: Path, notes: Any, damage: str) -> None:
     first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
-    (store,) = (tmp_path / "cache" / "features").glob("*.features")
+    store = tmp_path / STORE
     for number in (1, 2):
-        damaged = store.read_bytes()[:5000]
+        damaged = b"my thesis" if damage == "something else" else store.read_bytes()
+        if damage == "truncated":
+            damaged = damaged[:20_000]
+        elif damage == "a wrong number":
+            vector = PictureFiles(extracting.find_pictures(folder)).vectors(["3"])[0].astype("<f2").tobytes()
+            damaged = damaged.replace(vector[:500], bytes(500))
+            assert damaged != store.read_bytes()
         store.write_bytes(damaged)
         dataset = Dataset.from_samples([Sample(key, key, text) for key, text in CANDIDATES.items()])
-        dataset.pictures = PictureFiles(extracting.find_pictures(folder), run=Run(progress=notes))
+        dataset.features = PictureFiles(extracting.find_pictures(folder), run=Run(progress=notes))
         assert evaluate(dataset, [Brightness()]).scores == first.scores
         assert f"damaged-{number}" in notes.messages[-1]
+        assert len(notes.messages) == number
         assert store.with_name(f"{store.name}.damaged-{number}").read_bytes() == damaged
 
 
 def test_a_cache_of_a_newer_format_is_refused_and_kept(folder: Path, tmp_path: Path) -> None:
     capeval.score(CANDIDATES, None, [Brightness()], images=folder)
-    (store,) = (tmp_path / "cache" / "features").glob("*.features")
-    newer = bytearray(store.read_bytes())
-    newer[8] += 1
-    store.write_bytes(newer)
-    with pytest.raises(DataError, match=r"format 2; this capeval reads format 1\. Update capeval"):
+    store = tmp_path / STORE
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA user_version = 3")
+    newer = store.read_bytes()
+    with pytest.raises(DataError, match=r"format 3; this capeval reads format 2\. Update capeval"):
         capeval.score(CANDIDATES, None, [Brightness()], images=folder)
     assert store.read_bytes() == newer
-    assert [path.name for path in store.parent.glob("*.features*")] == [store.name]
+    assert names_in(store.parent) == [store.name]
 
 
 def test_a_damaged_cache_that_another_process_writes_is_left_to_it(folder: Path, tmp_path: Path) -> None:
     """It looks damaged only because its writer, who has the lock, is not done yet."""
     first = capeval.score(CANDIDATES, None, [Brightness()], images=folder)
-    (store,) = (tmp_path / "cache" / "features").glob("*.features")
+    store = tmp_path / STORE
     whole = store.read_bytes()
-    with store.open("r+b") as stream, ThreadPoolExecutor() as pool:
-        lock(stream, str(store), wait=True)
-        stream.truncate(5000)
+    with ThreadPoolExecutor() as pool, locked(store):
+        store.write_bytes(whole[:20_000])
         waiting = pool.submit(capeval.score, CANDIDATES, None, [Brightness()], images=folder)
         time.sleep(0.3)
         assert not waiting.done()
-        assert store.stat().st_size == 5000
-        stream.write(whole)
-        stream.close()
-        assert waiting.result().scores == first.scores
+        assert store.stat().st_size == 20_000
+        store.write_bytes(whole)
+    assert waiting.result().scores == first.scores
     assert store.read_bytes() == whole
-    assert [path.name for path in store.parent.glob("*.features*")] == [store.name]
+    assert names_in(store.parent) == [store.name]
+
+
+def test_a_cache_that_cannot_be_written_names_the_variable(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file is in the way")
+    with pytest.raises(DataError, match="CAPEVAL_CACHE"):
+        capeval.score(CANDIDATES, None, [Brightness()], images=folder)
 
 
 def test_without_pictures_the_error_says_what_to_pass() -> None:
@@ -191,14 +251,14 @@ def test_a_bad_picture_is_named(folder: Path) -> None:
 def test_the_corpus_numbers_pictures(folder: Path) -> None:
     rows = [Sample(str(i), image, "a dog", ("a dog",)) for i, image in enumerate(["3", "1", "3", "2"])]
     dataset = Dataset.from_samples(rows)
-    dataset.pictures = PictureFiles(extracting.find_pictures(folder))
+    dataset.features = PictureFiles(extracting.find_pictures(folder))
     corpus = Corpus(dataset)
-    assert corpus.pictures == ["3", "1", "2"]
-    assert corpus.picture.tolist() == [0, 1, 0, 2]
+    assert corpus.images == ["3", "1", "2"]
+    assert corpus.image_number.tolist() == [0, 1, 0, 2]
     assert corpus.vectors() is corpus.vectors()
     assert corpus.regions(1, 3).shape == (2, 49, 1280)
     assert corpus.boxes(0, 1).shape == (1, 49, 4)  # type: ignore[union-attr]
-    assert dataset.rows([1, 2]).pictures is dataset.pictures
+    assert dataset.rows([1, 2]).features is dataset.features
     with pytest.raises(DataError, match="no pictures"):
         Corpus(Dataset.from_samples(rows)).vectors()
 
@@ -254,14 +314,14 @@ def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looki
     dataset = Dataset.from_samples([Sample("1", "1", "a dog", ("a dog",))])
     assert "brightness" not in evaluate(dataset, run=Run(progress=notes)).scores
     assert [text.split(":")[0] for text in notes.messages] == ["brightness is left out"]
-    dataset.pictures = PictureFiles({})
+    dataset.features = PictureFiles({})
     notes.messages.clear()
     assert "brightness" not in evaluate(dataset, run=Run(progress=notes)).scores
     assert notes.messages[0].startswith("brightness is left out: 1 images have no picture")
     bare = Dataset.from_samples([Sample("1", "1", "a dog")])
     with pytest.raises(CapevalError, match="no metric"):
         evaluate(bare)
-    bare.pictures = PictureFiles(extracting.find_pictures(folder))
+    bare.features = PictureFiles(extracting.find_pictures(folder))
     assert list(evaluate(bare).scores) == ["brightness"]
 
 

@@ -69,7 +69,7 @@ def _mean(metric: str, source: Source, file: str, pairs: Sequence[tuple[str, str
         for i, (image, text) in enumerate(pairs)
     ]
     dataset = Dataset.from_samples(rows)
-    dataset.pictures = open_features(file)
+    dataset.features = open_features(file)
     return evaluate(dataset, [metric]).scores[metric]
 
 

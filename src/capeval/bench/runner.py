@@ -17,7 +17,7 @@ from capeval.io.files import PathLike
 from capeval.registry import label, metric_classes, parse_all
 from capeval.run import Run
 from capeval.runtime.pictures import PictureFiles, open_pictures
-from capeval.types import Pictures
+from capeval.types import Features
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run(
     scores: Sequence[PathLike] = (),
     data: PathLike | None = None,
     images: PathLike | None = None,
-    features: PathLike | Pictures | None = None,
+    features: PathLike | Features | None = None,
     variants: Sequence[str] = (),
     settings: Settings | None = None,
     run: Run | None = None,
@@ -106,8 +106,8 @@ def _seen(wanted: Benchmark, scorer: Scorer, parts: Sequence[Part]) -> dict[str,
 
 
 def _pictures(
-    wanted: Benchmark, form: Form, images: PathLike | None, features: PathLike | Pictures | None, run: Run
-) -> Pictures | None:
+    wanted: Benchmark, form: Form, images: PathLike | None, features: PathLike | Features | None, run: Run
+) -> Features | None:
     """What metrics see of the pictures; of a folder, those that the benchmark has."""
     if images is None or features is not None:
         return open_pictures(images, features, run)

@@ -18,7 +18,7 @@ from capeval.io.scores import read_scores
 from capeval.registry import metric_classes, parse_all
 from capeval.results import Result
 from capeval.run import Run
-from capeval.types import Array, Dataset, Metric, Pictures
+from capeval.types import Array, Dataset, Features, Metric
 
 ScoringFunction = Callable[[Dataset], Sequence[float] | Array]
 """A metric of the user's own: one score for each row of a dataset, NaN where it has none."""
@@ -41,7 +41,7 @@ class Scorer:
     files: Sequence[PathLike] = ()
     """Scores made elsewhere, by the ids of the captions."""
     run: Run = field(default_factory=Run)
-    pictures: Pictures | None = None
+    pictures: Features | None = None
     skip_missing_pictures: bool = False
     """Rows without their picture have no score (NaN) of metrics that look at it, instead of being an error."""
 
@@ -51,7 +51,7 @@ class Scorer:
         metrics: Metrics,
         files: Sequence[PathLike] = (),
         run: Run | None = None,
-        pictures: Pictures | None = None,
+        pictures: Features | None = None,
         *,
         skip_missing_pictures: bool = False,
     ) -> Scorer:
@@ -69,7 +69,7 @@ class Scorer:
 
     def score(self, dataset: Dataset) -> ScoreTable:
         """Scores every caption. One name cannot stand for two metrics."""
-        dataset.pictures = self.pictures
+        dataset.features = self.pictures
         evaluated = list(self._evaluated(dataset))
         taken = [name for each in evaluated for name in each.result.signatures]
         called = self._called(dataset, taken)
@@ -84,7 +84,7 @@ class Scorer:
         every: Rows = np.arange(len(dataset))
         if self.expressions is not None and not self.expressions:
             return
-        pictures, shown = dataset.pictures, every
+        pictures, shown = dataset.features, every
         if self.skip_missing_pictures and pictures is not None:
             shown = np.array([row for row, image in enumerate(dataset.images) if image in pictures], np.intp)
         if len(shown) == len(dataset):

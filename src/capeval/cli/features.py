@@ -17,7 +17,7 @@ from capeval.errors import CapevalError
                  help="The store to write; one that exists is added to."),
     click.option("--encoder", default="lite0", show_default=True, metavar="NAME", type=Reads(),
                  help="The name of an encoder, or the path of an .onnx file."),
-    click.option("--regions", is_flag=True, help="Also keep the grid of regions: 128 kB per picture instead of 3."),
+    click.option("--regions", is_flag=True, help="Also keep the grid of regions: 132 kB per picture instead of 3."),
     click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True,
                  help="What to do about a picture that cannot be read."),
     threads_option,
@@ -40,7 +40,7 @@ def features_command(folder: str, output: str, encoder: str, regions: bool, on_e
     for problem in found.bad:
         note(f"left out: {problem}")
     there = f", {found.there:,} were there already" if found.there else ""
-    bad = f", {len(found.bad):,} left out" if found.bad else ""
-    note(f"{output}: {found.added:,} pictures added{there}{bad}")
+    left_out = f", {len(found.bad):,} left out" if found.bad else ""
+    note(f"{output}: {found.added:,} pictures added{there}{left_out}")
     if found.bad and not found.added and not found.there:
         raise CapevalError("none of the pictures can be read")

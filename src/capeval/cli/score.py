@@ -102,7 +102,7 @@ def score_command(
         run.progress.step("reading files")
         known = read_references(*references) if references else None
         joined = join(read_candidates(candidates), known, strict=strict)
-        joined.dataset.pictures = open_pictures(images, features, run)
+        joined.dataset.features = open_pictures(images, features, run)
         if joined.unused_images:
             note(f"{joined.unused_images} images with references have no candidate and are left out.")
         elsewhere: dict[str, Array] = {}

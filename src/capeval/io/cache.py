@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import writing
+from capeval.io.locks import locked
 
 ADVICE = "Set CAPEVAL_CACHE to a directory that can be written"
 
@@ -23,8 +24,8 @@ def built_once(path: Path, is_good: Callable[[Path], bool], build: Callable[[IO[
     """The file at `path`, built if it is missing or damaged. Of several processes one builds, the others wait."""
     if is_good(path):
         return path
-    _make_directory(path.parent)
-    with _lock(path) as is_alone:
+    make_directory(path.parent)
+    with locked(path, advice=f". {ADVICE}") as is_alone:
         if is_good(path):
             return path
         if is_alone:
@@ -66,7 +67,7 @@ def sha256_of(path: Path, *, without_last: int = 0) -> str:
     return digest.hexdigest()
 
 
-def _make_directory(path: Path) -> None:
+def make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,27 +79,3 @@ def _remove_leftovers(path: Path) -> None:
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):
         with suppress(OSError):
             leftover.unlink()
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[bool]:
-    """Waits for other processes that build `path`; gives whether there is such a lock, so that no other is at work.
-
-    The system frees the lock when its holder dies.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield False
-        return
-    try:
-        stream = path.with_name(f".{path.name}.lock").open("wb")
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}. {ADVICE}", file=str(path)) from error
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            is_locked = True
-        except OSError:  # some network file systems have no locks
-            is_locked = False
-        yield is_locked

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.errors import DataError, MissingExtra
 from capeval.io.cache import remembered, sha256_of
-from capeval.io.featurestore import Store, is_store
+from capeval.io.featurestore import Store, is_store, together
 from capeval.io.files import PathLike
 from capeval.run import cache_dir
-
-Floats = npt.NDArray[np.float32]
+from capeval.types import Features, Floats
 
 _COCO = re.compile(r"(?:COCO_[A-Za-z]+[0-9]+_)?([0-9]+)")
 _NAMES = ("ids", "vectors", "regions", "boxes")
@@ -46,6 +44,8 @@ class Names:
         return found
 
     def find(self, image: str) -> str | None:
+        if image in self._names:
+            return image
         for name in (image, Path(image).stem if image else ""):
             if name in self._names:
                 return name
@@ -59,8 +59,8 @@ def _number(name: str) -> int | None:
     return int(match[1]) if match and len(match[1]) <= 18 else None
 
 
-class Features(ABC):
-    """Features of pictures; images are asked for by id."""
+class FeatureSource(Features, ABC):
+    """What all features have in common: images are asked for by id, which is looked up among the stored names."""
 
     source: str
     encoder: str = ""
@@ -77,7 +77,7 @@ class Features(ABC):
     @property
     @abstractmethod
     def region_count(self) -> int:
-        """Regions a picture; 0 where there are none."""
+        """Regions a picture, the most if they differ; 0 where there are none."""
 
     @property
     @abstractmethod
@@ -89,7 +89,7 @@ class Features(ABC):
         """For each image a text that is another one where its picture, or its features, are others."""
 
     @abstractmethod
-    def _read(self, column: str, names: Sequence[str]) -> Floats: ...
+    def _read(self, kind: str, names: Sequence[str]) -> Floats: ...
 
     @cached_property
     def names(self) -> Names:
@@ -109,13 +109,16 @@ class Features(ABC):
         return self._checked("vector", images)
 
     def regions(self, images: Sequence[str]) -> Floats:
-        """The regions of each image, [n, region_count, dim]. They are large: ask for some images at a time."""
+        """The regions of each image, [n, regions, dim], of which all must have the same number.
+
+        They are large: ask for some images at a time.
+        """
         if not self.region_count:
             raise DataError("there are no regions; `capeval features` can make them", file=self.source)
         return self._checked("regions", images)
 
     def boxes(self, images: Sequence[str]) -> Floats | None:
-        """The place of each region, [n, region_count, 4], or None where it is not known."""
+        """The place of each region, [n, regions, 4], or None where it is not known."""
         raise NotImplementedError
 
     def known(self, images: Sequence[str]) -> list[str]:
@@ -126,37 +129,42 @@ class Features(ABC):
             raise DataError(f"{len(missing)} images have no features here.", file=self.source, ids=missing)
         return [name for name in found if name is not None]
 
-    def _checked(self, column: str, images: Sequence[str]) -> Floats:
-        values = self._read(column, self.known(images))
+    def _checked(self, kind: str, images: Sequence[str]) -> Floats:
+        if not images:
+            return np.empty((0, self.dim) if kind == "vector" else (0, self.region_count, self.dim), np.float32)
+        values = self._read(kind, self.known(images))
         if not np.isfinite(values).all():
             bad = [image for image, each in zip(images, values) if not np.isfinite(each).all()]
             raise DataError("features that are not finite numbers.", file=self.source, ids=bad)
         return values
 
 
-class StoredFeatures(Features):
+class StoredFeatures(FeatureSource):
     """What `capeval features` wrote."""
 
     def __init__(self, path: PathLike) -> None:
         self.source, self._store = str(path), Store(path)
-        self.encoder = self._store.layout.encoder
+        encoders = self._store.encoders()
+        if len(encoders) > 1:
+            raise DataError(f"there are features of several encoders: {', '.join(encoders)}", file=self.source)
+        self.encoder = "".join(encoders)
 
     @cached_property
-    def ids(self) -> list[str]:
-        return list(self._store.place)
-
-    @property
-    def dim(self) -> int:
-        return self._store.layout.dim
-
-    @property
-    def region_count(self) -> int:
-        return self._store.layout.regions
-
-    @property
-    def hashes(self) -> Mapping[str, bytes]:
+    def hashes(self) -> dict[str, bytes]:
         """The hash of each picture's file."""
-        return self._store.hashes
+        return self._store.images()
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self.hashes)
+
+    @cached_property
+    def dim(self) -> int:
+        return max((width for _, width in self._store.sizes(self.encoder, "vector")), default=0)
+
+    @cached_property
+    def region_count(self) -> int:
+        return max((height for height, _ in self._store.sizes(self.encoder, "regions")), default=0)
 
     @cached_property
     def digest(self) -> str:
@@ -167,16 +175,20 @@ class StoredFeatures(Features):
     def contents(self, images: Sequence[str]) -> list[str]:
         return [self.hashes[name].hex() for name in self.known(images)]
 
-    def _read(self, column: str, names: Sequence[str]) -> Floats:
-        place = self._store.place
-        return self._store.read(column, np.array([place[name] for name in names], np.intp))
+    def _read(self, kind: str, names: Sequence[str]) -> Floats:
+        hashes = [self.hashes[name] for name in names]
+        found = self._store.read(self.encoder, kind, hashes)
+        missing = [name for name, digest in zip(names, hashes) if digest not in found]
+        if missing:
+            raise DataError(f"{len(missing)} images have no {kind} here.", file=self.source, ids=missing)
+        return together(found, hashes, kind, self.source)
 
     def boxes(self, images: Sequence[str]) -> Floats | None:
-        grid = self._store.layout.boxes
-        return np.array([grid] * len(self.known(images)), np.float32) if grid else None
+        known = self.known(images)
+        return self._read("boxes", known) if known and self._store.sizes(self.encoder, "boxes") else None
 
 
-class ArrayFeatures(Features):
+class ArrayFeatures(FeatureSource):
     """Features that a user brings: arrays with one row for each id."""
 
     def __init__(
@@ -236,8 +248,8 @@ class ArrayFeatures(Features):
         distinct, back = np.unique(rows, return_inverse=True)
         return np.asarray(self._arrays[name][distinct], np.float32)[back]
 
-    def _read(self, column: str, names: Sequence[str]) -> Floats:
-        if column == "regions":
+    def _read(self, kind: str, names: Sequence[str]) -> Floats:
+        if kind == "regions":
             return self._rows("regions", names)
         if "vectors" in self._arrays:
             return self._rows("vectors", names)
@@ -248,7 +260,7 @@ class ArrayFeatures(Features):
         return self._rows("boxes", self.known(images)) if "boxes" in self._arrays else None
 
 
-def open_features(path: PathLike, cache: Path | None = None) -> Features:
+def open_features(path: PathLike, cache: Path | None = None) -> FeatureSource:
     """Features by image id from a store, or from .npy, .npz or .h5 (see docs/tasks/features.md)."""
     ending = Path(path).suffix.lower()
     if not Path(path).is_file():

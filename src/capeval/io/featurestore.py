@@ -1,21 +1,17 @@
-"""The feature store: one file of picture features that is memory-mapped and grows block by block.
+"""The feature store: one SQLite file of picture features, by the picture's content, encoder and kind of feature.
 
-A header of 4,096 bytes, then blocks of 64 rows. A block is a column of ids, one of content hashes, one of vectors, and
-where wanted one of regions. The header's row count is raised after the rows are on disk, so a process that is killed
-leaves a store with all rows but its last ones. docs/feature-store.md tells every byte.
+SQLite takes several writers at once and survives a kill at any moment. Between two transactions a store is one file
+that can be copied anywhere. docs/feature-store.md describes the tables.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import struct
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from itertools import count
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,285 +19,287 @@ import numpy.typing as npt
 from capeval.errors import DataError
 from capeval.io.files import PathLike
 
-MAGIC = b"CAPEVALF"
-VERSION = 1
-HEADER = 4096
-BLOCK = 64
-ID_BYTES = 256
+FORMAT = 2
 HASH_BYTES = 16
-_COUNT = struct.Struct("<Q")
-_COUNT_AT = 16
-_START = struct.Struct("<8sII")  # magic, version, length of the description
-_MOST = 1 << 24  # of numbers a picture; more is no feature
+KINDS: dict[str, np.dtype[Any]] = {"vector": np.dtype("<f2"), "regions": np.dtype("<f2"), "boxes": np.dtype("<f4")}
+"""What there is of a picture, and the numbers it is kept in."""
+BLOCK = 64
+"""Pictures that are written together: each transaction waits for the disk."""
 
-Floats = npt.NDArray[np.float32]
+_SCHEMA = (
+    "CREATE TABLE images (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL)",
+    "CREATE TABLE features (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, encoder TEXT NOT NULL, kind TEXT NOT NULL, "
+    "height INTEGER NOT NULL, width INTEGER NOT NULL, checksum INTEGER NOT NULL, UNIQUE (hash, encoder, kind))",
+    # Apart from their description, which is looked through without touching gigabytes of numbers.
+    "CREATE TABLE numbers (number INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+)
+_SQLITE, _FORMAT_1 = b"SQLite format 3\0", b"CAPEVALF"
+_MARK = b"CapF"  # SQLite's "application id", which says whose file it is
+_PAGE = 1 << 14  # quickest for rows of 2 to 128 kB, among 4 to 32 kB
+_ID_BYTES = 256
+_ASKED_AT_ONCE = {"vector": 500, "regions": 32, "boxes": 500}
+_PATIENCE = 120.0  # seconds, while another process commits
+_NO_LOCKS = ("disk I/O error", "locking protocol")
+_DAMAGE = ("no such table", "no such column", "Could not decode", "malformed", "unsupported file format")
+
+Numbers = npt.NDArray[Any]
 
 
 class DamagedStore(DataError):
     """What is there is no feature store, or not all of one. Never said of a newer format, nor where reading failed."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What each row of a store holds."""
+class Encoded(NamedTuple):
+    """The features of one picture; a store keeps those that are there."""
 
-    encoder: str
-    dim: int
-    regions: int = 0
-    """How many a picture has; 0 for none."""
-    boxes: tuple[tuple[float, ...], ...] = ()
-    """The place of each region, the same for every picture: x0, y0, x1, y1."""
+    hash: bytes
+    """Of the picture's file."""
+    vector: Numbers | None = None
+    """[d]"""
+    regions: Numbers | None = None
+    """[n, d]; pictures may have different numbers of regions."""
+    boxes: Numbers | None = None
+    """[n, 4]: where each region is."""
 
-    @cached_property
-    def block(self) -> np.dtype[Any]:
-        columns: list[tuple[Any, ...]] = [
-            ("id", f"S{ID_BYTES}", (BLOCK,)),
-            ("hash", "u1", (BLOCK, HASH_BYTES)),
-            ("vector", "<f2", (BLOCK, self.dim)),
-        ]
-        if self.regions:
-            columns.append(("regions", "<f2", (BLOCK, self.regions, self.dim)))
-        return np.dtype(columns)
-
-    def size(self, rows: int) -> int:
-        """Of the file, in bytes."""
-        return HEADER + -(-rows // BLOCK) * self.block.itemsize
+    def parts(self) -> Iterator[tuple[str, Numbers]]:
+        for kind, values in zip(KINDS, self[1:], strict=True):
+            if values is not None:
+                yield kind, np.atleast_2d(values).astype(KINDS[kind])
 
 
 def is_store(path: PathLike) -> bool:
-    try:
-        with Path(path).open("rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
-def read_header(stream: IO[bytes], name: str) -> tuple[Layout, int]:
-    """The layout of a store and how many rows it has; a file that is no store, or not all of it, is refused."""
-    stream.seek(0)
-    head = stream.read(HEADER)
-    if not head.startswith(MAGIC):
-        raise DamagedStore("this is not a feature store; `capeval features` makes one", file=name)
-    if len(head) < HEADER:
-        raise DamagedStore("the feature store is truncated: make it again", file=name)
-    _, version, length = _START.unpack_from(head)
-    if version != VERSION:
-        newer = "Update capeval, or give it another cache" if version > VERSION else "Make it again"
-        raise DataError(
-            f"the feature store has format {version}; this capeval reads format {VERSION}. {newer}", file=name
-        )
-    start = _COUNT_AT + _COUNT.size
-    try:
-        layout = _layout(json.loads(head[start : start + length].decode()))
-    except (ValueError, TypeError, KeyError):
-        raise DamagedStore("the header of the feature store is damaged: make it again", file=name) from None
-    (rows,) = _COUNT.unpack_from(head, _COUNT_AT)
-    size = stream.seek(0, os.SEEK_END)
-    if rows > size or size < layout.size(rows):
-        raise DamagedStore(
-            f"the feature store is truncated: {size:,} bytes for {rows:,} rows. Make it again", file=name
-        )
-    return layout, rows
-
-
-def _layout(found: dict[str, Any]) -> Layout:
-    boxes = tuple(tuple(float(value) for value in box) for box in found["boxes"])
-    layout = Layout(str(found["encoder"]), int(found["dim"]), int(found["regions"]), boxes)
-    sane = 0 < layout.dim <= _MOST and layout.regions >= 0 and layout.regions * layout.dim <= _MOST
-    if not sane or (boxes and (len(boxes) != layout.regions or {len(box) for box in boxes} != {4})):
-        raise ValueError("sizes that cannot be")
-    return layout
+    """Whether a file says that it is a feature store, of whatever format."""
+    head = _head(Path(path))
+    return head.startswith(_FORMAT_1) or (head.startswith(_SQLITE) and head[68:72] == _MARK)
 
 
 class Store:
-    """A store to read from: its rows are looked up by id and come from the memory map."""
+    """A feature store. Each call opens the file anew, so any thread may make it, and no file stays locked."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
-        try:
-            with self.path.open("rb") as stream:
-                self.layout, self.rows = read_header(stream, str(path))
-        except OSError as problem:
-            raise DataError(f"cannot be read: {problem.strerror}", file=str(path)) from problem
-        blocks = -(-self.rows // BLOCK)
-        kind = self.layout.block
-        self._blocks: Any = (
-            np.memmap(self.path, kind, "r", HEADER, (blocks,)) if blocks else np.empty(0, kind)
-        )  # an empty file part cannot be mapped
 
-    @cached_property
-    def place(self) -> dict[str, int]:
-        """The row of each id; a later row with the same id replaces an earlier one."""
-        try:
-            return {raw.decode(): row for row, raw in enumerate(self._column("id").tolist())}
-        except UnicodeDecodeError:
-            raise DamagedStore("the feature store is damaged: make it again", file=str(self.path)) from None
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with _explained(self.path), closing(_connect(self.path, "rw")) as connection:
+            _check(connection, self.path)
+            # SQLite itself takes the missing end of the last page for zeros.
+            if self.path.stat().st_size < _pragma(connection, "page_count") * _pragma(connection, "page_size"):
+                raise _damaged(self.path)
+            yield connection
 
-    @cached_property
-    def hashes(self) -> dict[str, bytes]:
-        """The content hash of each id's picture."""
-        column = np.ascontiguousarray(self._column("hash"))
-        return {key: column[row].tobytes() for key, row in self.place.items()}
-
-    def _column(self, name: str) -> Any:
-        column = self._blocks[name]
-        return column.reshape(-1, *column.shape[2:])[: self.rows]
-
-    def read(self, column: str, rows: npt.NDArray[np.intp]) -> Floats:
-        block, offset = np.divmod(rows, BLOCK)
-        return np.asarray(self._blocks[column][block, offset], np.float32)
-
-
-def set_aside(path: Path) -> Path | None:
-    """Gives a damaged store another name, once no other process writes to it; None if it turns out to be fine."""
-    try:
-        stream = path.open("r+b")
-    except FileNotFoundError:
-        return None
-    except OSError as problem:
-        raise DataError(f"cannot be opened: {problem.strerror}", file=str(path)) from problem
-    with stream:
-        lock(stream, str(path), wait=True)
-        if not _is_still(stream, path):
-            return None
-        try:
-            Store(path).place  # noqa: B018  (reads the header and all ids)
-        except DamagedStore:
-            free = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
-            aside = next(name for name in free if not name.exists())
-            os.replace(path, aside)
-            return aside
-    return None
-
-
-def lock(stream: IO[bytes], name: str, *, wait: bool) -> None:
-    """For this process alone, until the stream is closed."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DataError("another process is writing to this store; wait for it", file=name) from None
-    except OSError:  # some network file systems have no locks
-        return
-
-
-def _is_still(stream: IO[bytes], path: Path) -> bool:
-    """Whether the file of that name is the one that was opened: it may have been set aside since."""
-    try:
-        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-class StoreWriter:
-    """Adds rows to a store; `with` closes the file.
-
-    Only one process may write to a store at a time: others are refused, or wait where they are told to.
-    """
-
-    def __init__(self, path: PathLike, layout: Layout, *, wait: bool = False) -> None:
-        self.path = Path(path)
-        self._stream = self._open(wait)
-        try:
-            if self._stream.seek(0, os.SEEK_END) < HEADER and not is_store(path):
-                self._begin(layout)
-            self.layout, self.rows = read_header(self._stream, str(path))
-            _refuse_other(self.layout, layout, str(path))
-        except BaseException:
-            self._stream.close()
-            raise
-
-    def __enter__(self) -> StoreWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def _open(self, wait: bool) -> IO[bytes]:
-        """The file, locked. While it was waited for it may have been set aside: then the new one is opened."""
-        while True:
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is kept, on disk, or nothing. A store that is not there yet is begun."""
+        with _explained(self.path), closing(_connect(self.path, "rwc")) as connection:
+            connection.execute(f"PRAGMA page_size = {_PAGE}")  # only a new file heeds it
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                stream = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
-            except OSError as problem:
-                raise DataError(f"cannot be written: {problem.strerror}", file=str(self.path)) from problem
-            try:
-                lock(stream, str(self.path), wait=wait)
-                if _is_still(stream, self.path):
-                    return stream
+                if not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                    _begin(connection)
+                _check(connection, self.path)
+                yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                stream.close()
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            stream.close()
 
-    def _begin(self, layout: Layout) -> None:
-        if self._stream.seek(0, os.SEEK_END):
-            raise DataError("this file is not a feature store and is not overwritten", file=str(self.path))
-        text = json.dumps(asdict(layout), separators=(",", ":")).encode()
-        head = _START.pack(MAGIC, VERSION, len(text)) + _COUNT.pack(0) + text
-        if len(head) > HEADER:
-            raise DataError("the description of the encoder is too long", file=str(self.path))
-        self._stream.write(head.ljust(HEADER, b"\0"))
+    def images(self) -> dict[str, bytes]:
+        """The hash of each image's picture, in the order in which they were added."""
+        with self.reading() as connection:
+            found = dict(connection.execute("SELECT id, hash FROM images ORDER BY place").fetchall())
+        if not all(isinstance(each, bytes) for each in found.values()):
+            raise _damaged(self.path)
+        return found
 
-    def add(
-        self, ids: Sequence[str], hashes: Sequence[bytes], vectors: Floats, regions: npt.NDArray[Any] | None = None
-    ) -> None:
-        """Rows for pictures; on disk when this returns."""
-        columns: dict[str, npt.NDArray[Any]] = {
-            "id": np.array([_id_bytes(each, str(self.path)) for each in ids], f"S{ID_BYTES}"),
-            "hash": np.frombuffer(b"".join(hashes), np.uint8).reshape(len(ids), HASH_BYTES),
-            "vector": vectors.astype("<f2"),
-        }
-        if self.layout.regions:
-            if regions is None:
-                raise ValueError("this store wants regions")
-            columns["regions"] = regions.astype("<f2")
-        done = 0
-        while done < len(ids):
-            block, offset = divmod(self.rows + done, BLOCK)
-            part = min(BLOCK - offset, len(ids) - done)
-            self._write(block, offset, {name: each[done : done + part] for name, each in columns.items()})
-            done += part
-        os.fsync(self._stream.fileno())
-        self.rows += len(ids)
-        self._stream.seek(_COUNT_AT)
-        self._stream.write(_COUNT.pack(self.rows))
+    def encoders(self) -> list[str]:
+        """Who made the features."""
+        with self.reading() as connection:
+            return [name for (name,) in connection.execute("SELECT DISTINCT encoder FROM features ORDER BY 1")]
 
-    def _write(self, block: int, offset: int, columns: dict[str, npt.NDArray[Any]]) -> None:
-        kind = self.layout.block
-        self._stream.truncate(HEADER + (block + 1) * kind.itemsize)  # also drops what a killed process left
-        for name, values in columns.items():
-            start = HEADER + block * kind.itemsize + kind.fields[name][1]  # type: ignore[index]
-            self._stream.seek(start + offset * values[:1].nbytes)
-            _write_all(self._stream, memoryview(values.tobytes()), str(self.path))
+    def sizes(self, encoder: str, kind: str) -> list[tuple[int, int]]:
+        """The heights and widths that a kind of feature has."""
+        asked = "SELECT DISTINCT height, width FROM features WHERE encoder = ? AND kind = ? ORDER BY 1, 2"
+        with self.reading() as connection:
+            return connection.execute(asked, (encoder, kind)).fetchall()
+
+    def hashes(self, encoder: str, kind: str) -> set[bytes]:
+        """The pictures whose features there are."""
+        asked = "SELECT hash FROM features WHERE encoder = ? AND kind = ?"
+        with self.reading() as connection:
+            return {found for (found,) in connection.execute(asked, (encoder, kind))}
+
+    def read(self, encoder: str, kind: str, hashes: Iterable[bytes]) -> dict[bytes, Numbers]:
+        """Of those pictures that are there, [height, width] each, in the store's precision."""
+        distinct, step = list(dict.fromkeys(hashes)), _ASKED_AT_ONCE[kind]
+        found: dict[bytes, Numbers] = {}
+        with self.reading() as connection:
+            for start in range(0, len(distinct), step):
+                some = distinct[start : start + step]
+                rows = connection.execute(
+                    "SELECT hash, height, width, checksum, data FROM features JOIN numbers USING (number) "
+                    f"WHERE hash IN ({','.join('?' * len(some))}) AND encoder = ? AND kind = ?",
+                    (*some, encoder, kind),
+                )
+                for digest, *facts in rows.fetchall():  # at once: a writer waits for those who are reading
+                    found[digest] = self._numbers(kind, *facts)
+        return found
+
+    def _numbers(self, kind: str, height: int, width: int, checksum: int, data: bytes) -> Numbers:
+        if len(data) != height * width * KINDS[kind].itemsize or zlib.crc32(data) != checksum:
+            raise _damaged(self.path)
+        return np.frombuffer(data, KINDS[kind]).reshape(height, width)
+
+    def add(self, encoder: str, pictures: Iterable[Encoded], images: Mapping[str, bytes] | None = None) -> None:
+        """On disk when this returns. What the store has of a picture stays; an image may get another picture."""
+        for image in images or ():
+            _check_id(image, str(self.path))
+        with self.writing() as connection:
+            insert(connection, encoder, pictures)
+            connection.executemany(
+                "INSERT INTO images (id, hash) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET hash = excluded.hash",
+                (images or {}).items(),
+            )
 
 
-def _write_all(stream: IO[bytes], data: memoryview, name: str) -> None:
-    while data:
-        try:
-            data = data[stream.write(data) :]
-        except OSError as problem:
-            raise DataError(f"cannot be written: {problem.strerror}", file=name) from problem
+def insert(connection: sqlite3.Connection, encoder: str, pictures: Iterable[Encoded]) -> None:
+    for picture in pictures:
+        for kind, values in picture.parts():
+            data = values.tobytes()
+            done = connection.execute(
+                "INSERT OR IGNORE INTO features (hash, encoder, kind, height, width, checksum) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (picture.hash, encoder, kind, *values.shape, zlib.crc32(data)),
+            )
+            if done.rowcount:
+                connection.execute("INSERT INTO numbers (number, data) VALUES (?, ?)", (done.lastrowid, data))
 
 
-def _id_bytes(key: str, name: str) -> bytes:
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Of the file; what was deleted does not count, since its place is used again."""
+    pages = _pragma(connection, "page_count") - _pragma(connection, "freelist_count")
+    return pages * _pragma(connection, "page_size")
+
+
+def delete_oldest(connection: sqlite3.Connection, size: int, keep: Collection[bytes]) -> None:
+    """Makes room for `size` bytes. Regions go before the small vectors; never those of the pictures in `keep`."""
+    rows = connection.execute(
+        "SELECT number, hash, kind, height * width FROM features ORDER BY kind = 'vector', number"
+    )
+    gone: list[tuple[int]] = []
+    for number, digest, kind, count in rows:
+        if size <= 0:
+            break
+        if digest not in keep:
+            gone.append((number,))
+            size -= count * KINDS[kind].itemsize
+    rows.close()
+    for table in ("numbers", "features"):
+        connection.executemany(f"DELETE FROM {table} WHERE number = ?", gone)
+
+
+def together(
+    found: Mapping[bytes, Numbers], hashes: Sequence[bytes], kind: str, source: str
+) -> npt.NDArray[np.float32]:
+    """Vectors [n, d], or regions or boxes [n, r, ...] in the order of the hashes; all must have the same size."""
+    shapes = sorted({each.shape for each in found.values()})
+    if len(shapes) > 1:
+        raise DataError(
+            f"the {kind} of the pictures have different sizes, from {shapes[0]} to {shapes[-1]}: ask for one picture "
+            "at a time",
+            file=source,
+        )
+    result = np.empty((len(hashes), *shapes[0]), np.float32)
+    for row, digest in enumerate(hashes):
+        result[row] = found[digest]
+    return result[:, 0] if kind == "vector" else result
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {int.from_bytes(_MARK, 'big')}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Where the file system has no locks, without: then one process at a time may write."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    try:
+        return _opened(address)
+    except sqlite3.OperationalError as problem:
+        if not any(text in str(problem) for text in _NO_LOCKS):
+            raise
+        return _opened(f"{address}&nolock=1")
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, _PATIENCE, isolation_level=None, uri=True)
+    try:
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # now the file is read
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuses files of others and of other versions."""
+    if _pragma(connection, "application_id") != int.from_bytes(_MARK, "big"):
+        raise _damaged(path)
+    version = _pragma(connection, "user_version")
+    if version != FORMAT:
+        what = "Update capeval, or give it another cache" if version > FORMAT else "Make it again"
+        raise DataError(
+            f"the feature store has format {version}; this capeval reads format {FORMAT}. {what}", file=str(path)
+        )
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """SQLite's errors in our words."""
+    try:
+        yield
+    except sqlite3.OperationalError as problem:
+        text = str(problem)
+        if any(each in text for each in _DAMAGE):
+            raise _damaged(path) from problem
+        if "locked" in text:
+            text = "other processes have been writing to it all the time. Try again"
+        raise DataError(f"cannot be opened or written: {text}", file=str(path)) from problem
+    except sqlite3.DatabaseError as problem:
+        raise _damaged(path) from problem
+    except OSError as problem:
+        raise DataError(f"cannot be read: {problem.strerror}", file=str(path)) from problem
+
+
+def _damaged(path: Path) -> DataError:
+    head = _head(path)
+    if head.startswith(_FORMAT_1):
+        return DataError("the feature store was made by an older capeval: make it again", file=str(path))
+    if head.startswith(_SQLITE) and (len(head) < 72 or head[68:72] == _MARK):
+        return DamagedStore("the feature store is truncated or damaged: make it again", file=str(path))
+    return DamagedStore("this is not a feature store; `capeval features` makes one", file=str(path))
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(100)
+    except OSError:
+        return b""
+
+
+def _check_id(key: str, name: str) -> None:
     raw = key.encode(errors="surrogateescape")
     try:
         raw.decode()
     except UnicodeDecodeError:
         raise DataError(f"the id {key!r} is not UTF-8; rename the file", file=name) from None
-    if not raw or len(raw) > ID_BYTES or b"\0" in raw:
-        raise DataError(f"the id {key[:40]!r} must have from 1 to {ID_BYTES} bytes and no zero byte", file=name)
-    return raw
-
-
-def _refuse_other(there: Layout, wanted: Layout, name: str) -> None:
-    if there.encoder != wanted.encoder or there.dim != wanted.dim:
-        raise DataError(
-            f"the store was made by encoder {there.encoder}, not by {wanted.encoder}. Write to another file", file=name
-        )
-    if there.regions != wanted.regions:
-        has = "regions" if there.regions else "no regions"
-        raise DataError(f"the store has {has}, which is not what is asked for. Write to another file", file=name)
+    if not raw or len(raw) > _ID_BYTES or b"\0" in raw:
+        raise DataError(f"the id {key[:40]!r} must have from 1 to {_ID_BYTES} bytes and no zero byte", file=name)

@@ -79,7 +79,7 @@ class Lece(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: the score."""
-        if "pictures" in self.needs() and corpus.dataset.pictures is None:
+        if "pictures" in self.needs() and corpus.dataset.features is None:
             raise Unavailable(f"lece looks at pictures, and there are none. {_TEXT_ONLY}")
         from capeval.runtime.lece import open_critique
 
@@ -94,7 +94,7 @@ class Lece(Metric):
         if reference is not None:
             contexts["reference"] = (captions, np.searchsorted(used, reference))
         if critique.context != "reference":
-            contexts["image"] = (_vectors(critique, corpus), corpus.picture[row])
+            contexts["image"] = (_vectors(critique, corpus), corpus.image_number[row])
         place = np.searchsorted(used, candidate[row])
         scores = critique.judge(captions, place, contexts, corpus.threads).astype(np.float64)
         if reference is not None:  # several references: the mean
@@ -134,7 +134,7 @@ def _read(critique: Critique, corpus: Corpus, used: npt.NDArray[Any]) -> Floats:
 
 def _vectors(critique: Critique, corpus: Corpus) -> Floats:
     """The pictures as the critique wants them."""
-    pictures, vectors = corpus.dataset.pictures, corpus.vectors()
+    pictures, vectors = corpus.dataset.features, corpus.vectors()
     advice = "Make features with `capeval features`, or train a critique with yours: `capeval train lece`"
     wanted, found = critique.checkpoint.facts.get("encoder", ""), pictures.encoder if pictures else ""
     if wanted and found and wanted != found:

@@ -9,7 +9,7 @@ import numpy as np
 from capeval.perturb.transforms import other_captions, permuted, replaced, text_features
 from capeval.run import Run
 from capeval.text.tokenize import tokenize
-from capeval.types import Dataset, Floats, Pictures
+from capeval.types import Dataset, Features, Floats
 
 TRANSFORMS = {
     "rc": "the caption of another image among the share gamma of the nearest",
@@ -23,7 +23,7 @@ def worse_by_degrees(
     base: Dataset,
     transforms: Sequence[str],
     gammas: Sequence[float],
-    pictures: Pictures | None = None,
+    pictures: Features | None = None,
     *,
     seed: int = 0,
     run: Run | None = None,
@@ -54,7 +54,7 @@ def worse_by_degrees(
 
 
 def _vectors(
-    base: Dataset, images: Sequence[str], tokens: Sequence[Sequence[Sequence[str]]], pictures: Pictures | None
+    base: Dataset, images: Sequence[str], tokens: Sequence[Sequence[Sequence[str]]], pictures: Features | None
 ) -> Floats:
     if pictures is not None:
         return pictures.vectors(images)

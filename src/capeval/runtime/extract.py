@@ -6,19 +6,18 @@ import hashlib
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from capeval.errors import CapevalError, DataError
-from capeval.io.features import Floats, StoredFeatures
-from capeval.io.featurestore import BLOCK, HASH_BYTES, Layout, StoreWriter, is_store
+from capeval.io.featurestore import BLOCK, HASH_BYTES, Encoded, Store, is_store
 from capeval.io.files import PathLike
+from capeval.io.locks import lock_file, locked
 from capeval.run import Run
 from capeval.runtime.encoder import BATCH, Encoder, prepare, read_picture, require_pillow
 
@@ -37,13 +36,14 @@ class Extracted(NamedTuple):
     """What is wrong with each picture that was left out, with its file's name."""
 
 
-class _Batch(NamedTuple):
-    ids: list[str]
-    hashes: list[bytes]
-    vectors: Floats
-    regions: npt.NDArray[np.float16] | None
-    known: int
-    bad: list[DataError]
+class Looked(NamedTuple):
+    """What became of one picture."""
+
+    key: str
+    hash: bytes = b""
+    encoded: Encoded | None = None
+    """None for a picture that was known, or is bad."""
+    problem: DataError | None = None
 
 
 def find_pictures(folder: PathLike) -> dict[str, Path]:
@@ -77,13 +77,11 @@ def extract(
     regions: bool = False,
     on_error: str = "fail",
     run: Run | None = None,
-    shared: bool = False,
 ) -> Extracted:
     """Adds the features of pictures, given by id, to a store; those it has already, with the same content, are kept.
 
     A new store appears under its name when it is complete; until then it is `NAME.part`, from which the next call goes
-    on. A store that is there grows in place. A `shared` one, in the cache, always does, and is waited for where another
-    process is writing to it.
+    on. A store that is there grows in place.
     """
     if on_error not in ("fail", "skip"):
         raise CapevalError(f"on_error is {on_error!r}; it must be fail or skip")
@@ -93,102 +91,141 @@ def extract(
     target = Path(output)
     if target.exists() and not is_store(target):
         raise DataError("this file is not a feature store and is not overwritten", file=str(target))
-    path = target if shared or target.exists() else target.with_name(f"{target.name}.part")
-    cells, dim = network.shape
-    grid = tuple(tuple(box) for box in network.boxes().tolist()) if regions else ()
-    with StoreWriter(path, Layout(network.name, dim, cells if regions else 0, grid), wait=shared) as writer:
-        # Only after the lock is held: another process might have added rows.
-        there = StoredFeatures(path).hashes
-        worker = _Worker(network, regions, there)
-        with warnings.catch_warnings(), run.progress.bar("reading pictures", len(pictures), "pictures") as show:
-            remedy = "" if shared else "skip_pictures"
-            warnings.simplefilter("ignore")  # Pillow's remarks about odd files; bad ones are errors of our own
-            done = _write(worker.run(list(pictures.items()), run.threads), writer, on_error, remedy, show)
-    if path != target and done.added + done.there:
-        os.replace(path, target)
+    with _alone_with(target):
+        path = target if target.exists() else target.with_name(f"{target.name}.part")
+        writer = _Writer(Store(path), network, regions)
+        with run.progress.bar("reading pictures", len(pictures), "pictures") as show:
+            done = writer.write(pictures, run.threads, on_error, show)
+        if path != target and done.added + done.there:
+            os.replace(path, target)
     return done
 
 
-class _Worker:
-    """Reads, decodes and encodes a few pictures; runs in several threads at once."""
-
-    def __init__(self, encoder: Encoder, regions: bool, there: Mapping[str, bytes]) -> None:
-        self.encoder, self.wants_regions, self.there = encoder, regions, there
-
-    def run(self, pictures: Sequence[tuple[str, PathLike]], threads: int) -> Iterator[_Batch]:
-        """Batches in the order of the pictures; a few are worked on ahead of what is taken."""
-        parts = (pictures[start : start + BATCH] for start in range(0, len(pictures), BATCH))
-        pool = ThreadPoolExecutor(threads)
-        waiting: deque[Future[_Batch]] = deque()
+@contextmanager
+def _alone_with(target: Path) -> Iterator[None]:
+    """Two that write the same store would do the work twice. No lock file is left beside the user's store."""
+    with locked(target, wait=False):
         try:
-            for part in parts:
-                waiting.append(pool.submit(self.encode, part))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            yield
         finally:
-            pool.shutdown(cancel_futures=True)
-
-    def encode(self, part: Sequence[tuple[str, PathLike]]) -> _Batch:
-        ids, hashes, pixels, bad, known = [], [], [], [], 0
-        for key, path in part:
-            try:
-                data = read_picture(path)
-                digest = content_hash(data)
-                if self.there.get(key) == digest:
-                    known += 1
-                    continue
-                pixels.append(prepare(data, self.encoder.side, str(path)))
-            except DataError as problem:
-                bad.append(problem)
-                continue
-            ids.append(key)
-            hashes.append(digest)
-        vectors, regions = np.empty((0, self.encoder.shape[1]), np.float32), None
-        if pixels:
-            vectors, found = self.encoder.encode(np.stack(pixels))
-            regions = found.astype(np.float16) if self.wants_regions else None  # half the memory while it waits
-        return _Batch(ids, hashes, vectors, regions, known, bad)
+            with suppress(OSError):  # Windows removes it later, by itself
+                lock_file(target).unlink()
 
 
-def _write(
-    batches: Iterable[_Batch], writer: StoreWriter, on_error: str, remedy: str, show: Callable[[int], None]
-) -> Extracted:
-    added, there, bad, ready = 0, 0, [], _Ready(writer)
-    with closing(batches) as several:  # type: ignore[type-var]
-        for batch in several:
-            if batch.bad and on_error == "fail":
-                ready.flush()
-                raise DataError(str(batch.bad[0]), remedy=remedy)
-            bad += [str(problem) for problem in batch.bad]
-            added, there = added + len(batch.ids), there + batch.known
-            ready.put(batch)
+class _Writer:
+    """Adds pictures to a store that has features of the same kind, or none."""
+
+    def __init__(self, store: Store, encoder: Encoder, regions: bool) -> None:
+        self.store, self.encoder, self.regions = store, encoder, regions
+        store.add(encoder.name, [])  # begins a new one
+        _refuse_other(store, encoder.name, regions)
+        self.images = store.images()
+        self.known = store.hashes(encoder.name, "regions" if regions else "vector")
+        boxes = encoder.boxes() if regions else np.empty((0, 4))
+        self.boxes = boxes if len(boxes) else None
+        self.ready: list[Looked] = []
+
+    def write(
+        self, pictures: Mapping[str, PathLike], threads: int, on_error: str, show: Callable[[int], None]
+    ) -> Extracted:
+        added, there, bad = 0, 0, list[str]()
+
+        def take(picture: Looked) -> None:
+            nonlocal added, there
+            if picture.problem and on_error == "fail":
+                self.flush()
+                raise DataError(str(picture.problem), remedy="skip_pictures")
+            if picture.problem:
+                bad.append(str(picture.problem))
+            elif self.images.get(picture.key) == picture.hash:
+                there += 1
+            else:
+                added += 1
+                self.put(picture)
             show(added + there + len(bad))
-    ready.flush()
-    return Extracted(added, there, bad)
 
+        look_at(list(pictures.items()), self.encoder, threads, self.known.intersection, take)
+        self.flush()
+        return Extracted(added, there, bad)
 
-class _Ready:
-    """Collects batches, so that the disk is asked once a block."""
-
-    def __init__(self, writer: StoreWriter) -> None:
-        self.writer, self.batches = writer, list[_Batch]()
-
-    def put(self, batch: _Batch) -> None:
-        if batch.ids:
-            self.batches.append(batch)
-        if sum(len(each.ids) for each in self.batches) >= BLOCK:
+    def put(self, picture: Looked) -> None:
+        self.ready.append(picture)
+        if len(self.ready) >= BLOCK:
             self.flush()
 
     def flush(self) -> None:
-        if not self.batches:
-            return
-        several, self.batches = self.batches, []
-        regions = [each.regions for each in several if each.regions is not None]
-        self.writer.add(
-            [key for each in several for key in each.ids],
-            [digest for each in several for digest in each.hashes],
-            np.concatenate([each.vectors for each in several]),
-            np.concatenate(regions) if regions else None,
-        )
+        images = {each.key: each.hash for each in self.ready}
+        new = (each.encoded for each in self.ready if each.encoded)
+        kept = [each._replace(boxes=self.boxes) if self.regions else each._replace(regions=None) for each in new]
+        self.store.add(self.encoder.name, kept, images)
+        self.ready = []
+
+
+def _refuse_other(store: Store, encoder: str, regions: bool) -> None:
+    others = [name for name in store.encoders() if name != encoder]
+    if others:
+        message = f"the store was made by encoder {others[0]}, not by {encoder}. Write to another file"
+        raise DataError(message, file=str(store.path))
+    if store.sizes(encoder, "vector") and bool(store.sizes(encoder, "regions")) != regions:
+        has = "no regions" if regions else "regions"
+        message = f"the store has {has}, which is not what is asked for. Write to another file"
+        raise DataError(message, file=str(store.path))
+
+
+def look_at(
+    pictures: Sequence[tuple[str, PathLike]],
+    encoder: Encoder,
+    threads: int,
+    known: Callable[[Sequence[bytes]], Collection[bytes]],
+    take: Callable[[Looked], None],
+) -> None:
+    """Reads, decodes and encodes pictures in several threads, and hands them on in their order.
+
+    Those whose hashes `known` gives back are not encoded. `take` is called in this thread.
+    """
+    parts = (pictures[start : start + BATCH] for start in range(0, len(pictures), BATCH))
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[list[Looked]]] = deque()
+
+    def take_next() -> None:
+        for each in waiting.popleft().result():
+            take(each)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks about odd files; bad ones are errors of our own
+        try:
+            for part in parts:
+                waiting.append(pool.submit(_look_at_some, part, encoder, known))
+                if len(waiting) > 2 * threads:  # no further ahead: pictures that wait take memory
+                    take_next()
+            while waiting:
+                take_next()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _look_at_some(
+    pictures: Sequence[tuple[str, PathLike]], encoder: Encoder, known: Callable[[Sequence[bytes]], Collection[bytes]]
+) -> list[Looked]:
+    found = {key: Looked(key) for key, _ in pictures}
+    files: dict[str, bytes] = {}
+    for key, path in pictures:
+        try:
+            files[key] = read_picture(path)
+            found[key] = Looked(key, content_hash(files[key]))
+        except DataError as problem:
+            found[key] = Looked(key, problem=problem)
+    there = known([found[key].hash for key in files])
+    pixels = {}
+    for key, path in pictures:
+        if key in files and found[key].hash not in there:
+            try:
+                pixels[key] = prepare(files[key], encoder.side, str(path))
+            except DataError as problem:
+                found[key] = Looked(key, problem=problem)
+    if pixels:
+        vectors, regions = encoder.encode(np.stack(list(pixels.values())))
+        for key, vector, own in zip(pixels, vectors, regions):
+            halfs = Encoded(found[key].hash, vector.astype(np.float16), own.astype(np.float16))
+            found[key] = found[key]._replace(encoded=halfs)
+    return list(found.values())

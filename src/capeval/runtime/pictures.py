@@ -6,27 +6,29 @@ The cache goes by the content of a picture, so the same picture is encoded once,
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
 from capeval.errors import CapevalError, DataError
-from capeval.io.cache import ADVICE
-from capeval.io.features import Features, Floats, StoredFeatures, open_features
-from capeval.io.featurestore import DamagedStore, set_aside
+from capeval.io.featurecache import FeatureCache
+from capeval.io.features import FeatureSource, open_features
+from capeval.io.featurestore import BLOCK, Encoded, Numbers, together
 from capeval.io.files import PathLike
 from capeval.run import Run
-from capeval.runtime.encoder import DEFAULT, Encoder, read_picture
-from capeval.runtime.extract import content_hash, extract, find_pictures
-from capeval.types import Pictures
+from capeval.runtime.encoder import DEFAULT, Encoder, read_picture, require_pillow
+from capeval.runtime.extract import Looked, content_hash, find_pictures, look_at
+from capeval.types import Features, Floats
 
 
 def open_pictures(
-    images: PathLike | Mapping[str, PathLike] | None, features: PathLike | Pictures | None, run: Run | None = None
-) -> Pictures | None:
+    images: PathLike | Mapping[str, PathLike] | None, features: PathLike | Features | None, run: Run | None = None
+) -> Features | None:
     """What metrics see of the pictures: features that are there, or made of picture files when they are asked for."""
     if images is not None and features is not None:
         raise CapevalError("give pictures (images) or their features, not both")
@@ -37,15 +39,16 @@ def open_pictures(
     return PictureFiles(find_pictures(images) if isinstance(images, str | os.PathLike) else images, run=run)
 
 
-class PictureFiles(Features):
+class PictureFiles(FeatureSource):
     """Pictures by image id; nothing is read before it is needed."""
 
     def __init__(self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, run: Run | None = None) -> None:
         self.source = "the pictures"
         self._paths = {str(key): Path(path) for key, path in paths.items()}
         self._encoder, self._run = Encoder(encoder, run), run or Run()
-        self._hashes: dict[str, str] = {}
+        self._hashes: dict[str, bytes] = {}
         self.encoder = self._encoder.name
+        self._cache = FeatureCache(self.encoder, self._run)
 
     @property
     def ids(self) -> list[str]:
@@ -64,52 +67,62 @@ class PictureFiles(Features):
         return self._encoder.name.partition("/")[2]
 
     def contents(self, images: Sequence[str]) -> list[str]:
-        return self._keys(self.known(images))
+        return [digest.hex() for digest in self._hashes_of(self.known(images))]
 
-    def boxes(self, images: Sequence[str]) -> Floats:
-        return np.repeat(self._encoder.boxes()[None], len(self.known(images)), axis=0)
+    def boxes(self, images: Sequence[str]) -> Floats | None:
+        boxes, known = self._encoder.boxes(), self.known(images)
+        return np.repeat(boxes[None], len(known), axis=0) if len(boxes) else None
 
-    def _read(self, column: str, names: Sequence[str]) -> Floats:
-        keys = self._keys(names)
-        features = self._encoded(dict(zip(keys, names)), regions=column == "regions")
-        return features.regions(keys) if column == "regions" else features.vectors(keys)
+    def _read(self, kind: str, names: Sequence[str]) -> Floats:
+        hashes = self._hashes_of(names)
+        found = self._cache.read(kind, set(hashes))
+        while missing := {digest: name for name, digest in zip(names, hashes) if digest not in found}:
+            found |= self._encode(kind, missing)
+        return together(found, hashes, kind, self.source)
 
-    def _keys(self, names: Sequence[str]) -> list[str]:
-        """What the cache calls the pictures: the hashes of their content."""
+    def _hashes_of(self, names: Sequence[str]) -> list[bytes]:
         new = [name for name in dict.fromkeys(names) if name not in self._hashes]
         with ThreadPoolExecutor(self._run.threads) as pool:
-            digests = pool.map(lambda name: content_hash(read_picture(self._paths[name])).hex(), new)
+            digests = pool.map(lambda name: content_hash(read_picture(self._paths[name])), new)
             self._hashes.update(zip(new, digests))
         return [self._hashes[name] for name in names]
 
-    def _encoded(self, names: Mapping[str, str], regions: bool) -> Features:
-        """The cache's store, with at least these pictures in it."""
-        store = (
-            self._run.cache / "features" / f"{self.encoder.replace('/', '-')}{'-regions' if regions else ''}.features"
-        )
-        try:
-            store.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise DataError(f"cannot be made: {problem.strerror}. {ADVICE}", file=str(store.parent)) from problem
-        features = _opened(store, self._run)
-        there = set() if features is None else set(features.ids)
-        missing = {key: self._paths[name] for key, name in names.items() if key not in there}
-        if features is None or missing:
-            extract(missing, store, encoder=self._encoder, regions=regions, run=self._run, shared=True)
-            features = StoredFeatures(store)
-        return features
+    def _encode(self, kind: str, pictures: Mapping[bytes, str]) -> dict[bytes, Numbers]:
+        """Vectors and regions come from one pass, and both are kept.
 
+        What another process has encoded meanwhile is taken from the cache, unless it has gone there again.
+        """
+        require_pillow()
+        found: dict[bytes, Numbers] = {}
+        ready: list[Encoded] = []
+        keep = set(self._hashes.values())
+        self._cache.add([], keep)  # a cache that cannot be written is told before the work
 
-def _opened(store: Path, run: Run) -> StoredFeatures | None:
-    """A damaged store makes room for a new one, but is kept: hours of work may be in it."""
-    if not store.exists() or not store.stat().st_size:
-        return None
-    try:
-        features = StoredFeatures(store)
-        features.ids  # noqa: B018  (a damaged row shows when ids are read)
-        return features
-    except DamagedStore as problem:
-        aside = set_aside(store)
-        if aside is not None:
-            run.progress.note(f"{problem} It was renamed to {aside.name}; a new one is made.")
-        return None
+        def flush() -> None:
+            if ready:
+                self._cache.add(ready, keep)
+                ready.clear()
+
+        def take(picture: Looked) -> None:
+            if picture.problem:
+                flush()
+                raise picture.problem
+            if picture.hash != self._hashes[picture.key]:
+                raise DataError("the picture was changed while it was read", file=str(self._paths[picture.key]))
+            if picture.encoded:
+                found[picture.hash] = np.atleast_2d(getattr(picture.encoded, kind))
+                ready.append(picture.encoded)
+            if len(ready) >= BLOCK:
+                flush()
+            show(next(done))
+
+        def known(hashes: Sequence[bytes]) -> Collection[bytes]:
+            return self._cache.read(kind, hashes)
+
+        # Each process begins at another place, so that several with the same pictures share the work.
+        files = [(name, self._paths[name]) for name in pictures.values()]
+        start, done = random.Random().randrange(len(files)), count(1)
+        with self._run.progress.bar("reading pictures", len(files), "pictures") as show:
+            look_at(files[start:] + files[:start], self._encoder, self._run.threads, known, take)
+        flush()
+        return found | self._cache.read(kind, pictures.keys() - found.keys())
