@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from capeval.io.files import writing
-from capeval.text.vectors import Chunk, open_table, write_table
+from capeval.text.vectortable import Chunk, open_table, write_table
 
 DIMENSIONS = 100
 PACKAGE_WORDS = 341_479

@@ -89,7 +89,7 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
     if "pictures" not in metric.needs():
         return
     if dataset.features is None:
-        hint = f". {metric.instead()}" if metric.instead() else ""
+        hint = f". {metric.hint_without_pictures()}" if metric.hint_without_pictures() else ""
         raise Unavailable(f"{metric.info.name} looks at pictures, and there are none{hint}", remedy="pictures")
     missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.features]
     if missing:

@@ -235,7 +235,7 @@ class Metric:
         """What this metric, with its parameters, must have beside the candidates."""
         return self.info.needs
 
-    def instead(self) -> str:
+    def hint_without_pictures(self) -> str:
         """A hint for users without pictures, such as the name of a variant that needs none."""
         return ""
 

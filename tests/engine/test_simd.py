@@ -18,7 +18,7 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from capeval import engine
-from capeval.fastparse import fast_parser
+from capeval.scene.fast import fast_parser
 
 random = np.random.default_rng(0)
 words = "a the two dog man woman red old zyzzyva sits runs on in front of and with near table".split()
@@ -26,7 +26,7 @@ captions = [" ".join(random.choice(words, length)) for length in range(40) for _
 found = hashlib.sha256(repr([(parse.tokens, parse.basic) for parse in fast_parser().parses(captions)]).encode())
 for height, width, side in ((1, 1, 5), (7, 10, 64), (63, 65, 24), (500, 333, 64), (2, 900, 9)):
     pixels = random.integers(0, 256, (height, width, 3)).astype(np.uint8)
-    found.update(engine.load().resample(pixels, side).tobytes())
+    found.update(engine.load().squeeze(pixels, side).tobytes())
 print(engine.load().simd(), found.hexdigest())
 """
 

@@ -54,7 +54,7 @@ class Brightness(Metric):
     def per_sample(self, stats: Array) -> Array:
         return stats
 
-    def instead(self) -> str:
+    def hint_without_pictures(self) -> str:
         return "darkness needs none"
 
 

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 
 from capeval.errors import DataError, UnknownName
 from capeval.io.shipped import shipped
+from capeval.text import vectorfiles
 from capeval.text import vectors as module
-from capeval.text.vectors import Vectors, load_vectors, open_table, write_table
+from capeval.text.vectors import load_vectors
+from capeval.text.vectortable import HEADER_SIZE, Vectors, open_table, write_table
 
 WORDS = ["the", "dog", "café", "a-b"]
 NUMBERS = np.array([[1.5, -2.0, 0.25], [0.0, 1e-3, 7.0], [3.0, 3.0, 3.0], [-1.0, 0.5, 0.125]], np.float32)
@@ -181,12 +183,12 @@ def test_a_file_is_read_once_and_again_when_it_changes(
     vectors_of(as_glove())
     (table,) = cache.rglob("*.vectors")
     module._load_once.cache_clear()
-    reader = module._start
+    reader = vectorfiles.first_look
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_start", lambda *_: pytest.fail("read again"))
+        patch.setattr(vectorfiles, "first_look", lambda *_: pytest.fail("read again"))
         source = next(cache.parent.glob("*.txt"))
         assert len(load_vectors(str(source))) == 4
-    assert module._start is reader
+    assert vectorfiles.first_look is reader
     module._load_once.cache_clear()
     assert len(vectors_of(as_glove() + b"new 1 2 3\n")) == 5
     assert {table} < set(cache.rglob("*.vectors"))
@@ -298,4 +300,4 @@ def test_the_shipped_table() -> None:
     the = [-0.038194, -0.24487, 0.72812, -0.39961, 0.083172]
     np.testing.assert_allclose(look_up(vectors, ["the"])[0, :5], the, atol=0.004)
     assert (vectors.rows_of(["frisbee", "skateboarder", "hydrant", "giraffe", "crosswalk"]) >= 0).all()
-    assert hashlib.sha256(path.read_bytes()[module._HEADER_SIZE :]).hexdigest() == vectors.digest
+    assert hashlib.sha256(path.read_bytes()[HEADER_SIZE:]).hexdigest() == vectors.digest

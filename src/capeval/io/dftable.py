@@ -39,9 +39,7 @@ import numpy.typing as npt
 from capeval.errors import DataError, UnknownName
 from capeval.io.files import PathLike, writing
 from capeval.io.shipped import shipped
-from capeval.types import Ints
-
-Longs = npt.NDArray[np.int64]
+from capeval.types import Ints, Longs
 
 _MAGIC = "capeval-df"
 _VERSION = "1"

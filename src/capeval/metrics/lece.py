@@ -64,7 +64,7 @@ class Lece(Metric):
         needed = {"image": ("pictures",), "reference": ("references",), "both": ("references", "pictures")}
         return needed[context]
 
-    def instead(self) -> str:
+    def hint_without_pictures(self) -> str:
         return _TEXT_ONLY
 
     def signature_extras(self, run: Run) -> dict[str, Any]:

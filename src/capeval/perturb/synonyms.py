@@ -9,7 +9,8 @@ import numpy as np
 from capeval.io.shipped import shipped
 from capeval.perturb.words import SYNONYMS
 from capeval.text.lexicon import Lexicon, load_lexicon
-from capeval.text.vectors import Vectors, load_vectors
+from capeval.text.vectors import load_vectors
+from capeval.text.vectortable import Vectors
 
 # WordNet knows a dog as a frank and a cad. Words that are used alike and share most of their meanings are safe.
 NEAR = 0.45

@@ -19,8 +19,8 @@ from capeval.io.files import PathLike
 from capeval.run import Run
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.text.vocabulary import BOS, EOS, PAD, Vocabulary
+from capeval.types import Floats
 
-Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 
 MODEL = "captioner"

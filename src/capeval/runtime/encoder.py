@@ -19,8 +19,8 @@ from capeval.io.assets import Asset, assets, find_asset
 from capeval.io.files import PathLike
 from capeval.run import Run
 from capeval.runtime.session import open_session, read_model
+from capeval.types import Floats
 
-Floats = npt.NDArray[np.float32]
 Pixels = npt.NDArray[np.uint8]
 
 ENTRY_POINTS = "capeval.encoders"

@@ -16,8 +16,8 @@ from capeval.run import Run
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import Ids, Vocabulary
+from capeval.types import Floats
 
-Floats = npt.NDArray[np.float32]
 Network = Callable[[dict[str, npt.NDArray[Any]]], Floats]
 
 ENCODER, CRITIQUE, VOCABULARY = "encoder.onnx", "critique.onnx", "vocabulary.txt"

@@ -208,7 +208,7 @@ def test_lexicon_equals_the_official_one(official_grammar: Grammar, shared: Path
 
 
 def test_a_grammar_that_several_machines_share(
-    tiny_original: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, tiny_original: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it lies in one user's cache, in the folder of $CAPEVAL_ASSETS; an import goes to the user's own cache."""
     source = tmp_path / "englishPCFG.ser.gz"
