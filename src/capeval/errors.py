@@ -16,6 +16,10 @@ REMEDIES = {
     "caption_scores": "For a benchmark, give them to `capeval.bench.run`",
     "result": "`to_dict` of a result gives it",
     "unfinished_training": "`capeval train` can go on with it",
+    "training_features": "Name their features in `Inputs.features`; `capeval features` makes them",
+    "training_data": "Name the folder that has it in `Inputs.data`",
+    "training_there": "Go on with `resume=True`, or name another folder",
+    "training_inputs": "Such files are named in `Inputs.extra`",
 }
 
 

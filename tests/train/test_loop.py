@@ -324,7 +324,7 @@ class OtherData(TinyTask):
 
 
 def test_a_folder_in_use(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="--resume"):
+    with pytest.raises(CheckpointError, match="resume=True"):
         train(TinyTask(CONFIG), whole)
     with pytest.raises(CheckpointError, match="other config: seed 0, not 3; width 8, not 4"):
         train(TinyTask(replace(CONFIG, seed=3, width=4)), whole, resume=True)

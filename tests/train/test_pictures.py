@@ -23,5 +23,5 @@ def test_a_pool_of_features(tmp_path: Path) -> None:
         pool.vectors(["a", "y", "z"])
     with pytest.raises(DataError, match="do not fit together"):
         Pool([tmp_path / "1.npz", tmp_path / "3.npz"])
-    with pytest.raises(DataError, match="--features"):
+    with pytest.raises(DataError, match=r"Inputs\.features"):
         Pool([])

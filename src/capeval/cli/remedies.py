@@ -15,6 +15,10 @@ OPTIONS = {
     "caption_scores": "`capeval score --per-caption` writes such a file. For a benchmark use `bench run --scores`",
     "result": "--json keeps it, and --format json prints it",
     "unfinished_training": "Go on with: capeval train NAME --out FOLDER --resume",
+    "training_features": "Name their features with --features; `capeval features` makes them",
+    "training_data": "Name the folder that has it with --data",
+    "training_there": "Go on with --resume, or name another folder",
+    "training_inputs": "Such files are named with --input KEY=FILE",
 }
 
 

@@ -67,8 +67,8 @@ def benchmark_images(data: PathLike | None = None) -> dict[str, dict[str, frozen
 @lru_cache(maxsize=4)
 def _benchmark_images(path: Path) -> dict[str, dict[str, frozenset[str]]]:
     if not path.is_file():
-        message = "needed to keep the pictures of benchmarks out of training. Name the folder that has it with --data"
-        raise DataError(message, file=str(path))
+        message = "needed to keep the pictures of benchmarks out of training"
+        raise DataError(message, file=str(path), remedy="training_data")
     found: dict[str, dict[str, frozenset[str]]] = {"coco": {}, "flickr": {}}
     rows = [line.split("\t") for line in read_bytes(path).decode("utf-8").splitlines()]
     for number, row in enumerate(rows[1:], 2):

@@ -219,7 +219,7 @@ def _prepare(task: Task[Model], folder: Path, resume: bool) -> bool:
     """Makes the folder, or makes sure that what is in it is this training; whether there is something to go on from."""
     if (folder / CONFIG).is_file():
         if not resume:
-            raise CheckpointError(f"{folder}: a training is here already. Go on with --resume, or name another folder")
+            raise CheckpointError(f"{folder}: a training is here already", remedy="training_there")
         found = read_config_file(folder)
         _check_same(found, _config_content(task), config_to_dict(type(task.config)()), folder)
         started = (folder / LAST).is_file()

@@ -32,7 +32,7 @@ class Pool:
 
     def __init__(self, files: Sequence[PathLike]) -> None:
         if not files:
-            raise DataError("pictures are needed. Name their features with --features; `capeval features` makes them")
+            raise DataError("pictures are needed", remedy="training_features")
         self._parts: list[Any] = [open_features(file) for file in files]
         for what in ("dim", "encoder"):
             values = {str(file): getattr(part, what) for file, part in zip(files, self._parts)}

@@ -30,7 +30,7 @@ class Config(TrainConfig):
     """Data sets of human captions; one that is named twice is shown twice in an epoch. Each batch, and each caption of
     another picture, is of one of them: else where a caption comes from would tell."""
     machines: tuple[str, ...] = ("coco_val2014",)
-    """Data sets of machine captions; files of them are added with --input machine=FILE and mc=FILE."""
+    """Data sets of machine captions; files of them are added as the inputs `machine` and `mc`."""
     images: Annotated[int, Meta(ge=0)] = 0
     """How many pictures of each source; 0: all that have features and what the negatives need."""
     validation: Count = 1000

@@ -45,9 +45,12 @@ def gather(config: Config, inputs: Inputs) -> Material:
         raise CapevalError("lece: captions that are not human are needed: name one kind in `negatives` at least")
     for kind in (MACHINE, MC):
         if kind in inputs.extra and kind not in config.negatives:
-            raise CapevalError(f"lece: --input {kind}=FILE is not used: {kind} is not among the negatives")
+            raise CapevalError(f"lece: the input {kind} is not used: {kind} is not among the negatives")
     if MC in config.negatives and MC not in inputs.extra:
-        raise CapevalError("lece: Monte Carlo samples are needed: --input mc=FILE, or leave mc out of the negatives")
+        raise CapevalError(
+            "lece: Monte Carlo samples are needed as the input mc; or leave mc out of the negatives",
+            remedy="training_inputs",
+        )
     by_source = {source: _usable(captions(source, "train", inputs.data), pool) for source in config.sources}
     known = Names(image for found in by_source.values() for image in found)
     machines = _machines(config, inputs, known) if MACHINE in config.negatives else {}
@@ -108,5 +111,5 @@ def _read_several(path: str | None, known: Names) -> dict[str, list[str]]:
         if name := known.find(image):
             found.setdefault(name, []).extend(texts)
     if path and not found:
-        raise DataError("none of its pictures is one to train on: see `sources` and --features", file=path)
+        raise DataError("none of its pictures is one to train on: see `sources`, and the features given", file=path)
     return found
