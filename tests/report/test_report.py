@@ -203,6 +203,8 @@ def test_variants_are_sections_of_their_own(rated: dict[str, Any]) -> None:
         "flickr8k-expert, references: strict", "flickr8k-expert, references: kept",
     ]  # fmt: skip
     assert all(len(each.blocks[0].rows) == 3 for each in section.sections)  # type: ignore[union-attr]
+    # Whose tables the numbers can stand beside.
+    assert all("PAC-S" in each.blocks[1].text for each in section.sections)  # type: ignore[union-attr]
 
 
 def test_a_benchmark_from_before_there_was_an_analysis(rated: dict[str, Any]) -> None:

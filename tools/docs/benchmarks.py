@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from capeval.bench import BenchmarkResult, Part, Ratings, Settings, run
 from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
 from capeval.bench.forms import ScoresByMetric
+from capeval.bench.registry import benchmark
 from capeval.cli.progress import Terminal
 from capeval.run import Run
 
@@ -29,14 +31,16 @@ THEIRS = {"wmd", "spice", "meteor"}
 # Many comparisons need small p-values, which need many resamples.
 TENFOLD = 10
 COUNTS = (1, 2, 5, 10, 20, 48)
-# Kendall's tau-c as papers give it; the SPICE paper and those after it agree to the third digit.
-PUBLISHED = {
-    "bleu_1": ".323",
-    "bleu_4": ".308",
-    "rouge_l": ".323",
-    "meteor": ".418",
-    "cider_d": ".439",
-    "spice": ".449",
+# What becomes of candidates that are references of their own image.
+WAYS = ("published", "strict", "kept")
+# As papers give them. On Flickr8k-Expert the SPICE paper and those after it agree to the third digit of tau-c; tau-b on
+# Flickr8k-CF is in the README of PAC-S, SPICE's in later tables. CIDEr is CIDEr-D in all of them.
+QUOTED = ("bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d", "spice")
+EXPERT_TAU_C = dict(zip(QUOTED, (".323", ".308", ".323", ".418", ".439", ".449")))
+CF_TAU_B = {"published": dict(zip(QUOTED, (".17946", ".16863", ".19903", ".22269", ".24619", ".2442")))}
+COMPOSITE_TAU_C = {
+    "published": dict(zip(QUOTED, ("", ".306", ".324", ".389", ".377", ".403"))),
+    "strict": dict(zip(QUOTED, (".280", ".205", ".307", ".379", ".378", ".419"))),
 }
 STATISTICS = ("kendall_c", "kendall_b", "spearman", "pearson")
 NAMES = {"kendall_c": "tau-c", "kendall_b": "tau-b", "spearman": "Spearman", "pearson": "Pearson"}
@@ -66,7 +70,7 @@ the rows whose picture is there; `rows` says how many, where not all are.
 ## Flickr8k-Expert
 
 {expert_rows:,} judgements: three experts' grades of 5,664 captions. The 158 candidates that are captions of their own
-image are left out.
+image are left out. {expert_papers}
 
 {expert}
 p-values of no difference in tau-c (paired bootstrap over images, Holm's correction):
@@ -101,36 +105,52 @@ the error.
 {errors}
 ## Flickr8k-CF
 
-{cf_rows:,} captions with the share of people who say that the caption fits; tau-b is the usual statistic. The {own}
-candidates that are captions of their own image are left out.
+{cf_rows:,} captions with the share of people who say that the caption fits; tau-b is the usual statistic. 721 of them
+were written for the very image, so they are among its references.
 
-{cf}
-With them (`--variant kept`), each taken out of its references, numbers are higher; figures in papers can only be
-compared if they say which way they took:
+`published`, the default: all rows, and a judged caption that is a reference of its image is taken out of that image's
+references, for all its rows (`download.py` of CLIPScore). {flickr8k-cf_published_papers}
 
-{cf_kept}
+{flickr8k-cf_published}
+`strict`: the 721 captions are left out. {flickr8k-cf_strict_papers}
+
+{flickr8k-cf_strict}
+`kept`: they stay, and each is taken out of the references of its own row only. {flickr8k-cf_kept_papers}
+
+{flickr8k-cf_kept}
 ## Composite
 
-{composite_rows:,} captions. In 3,822 rows the candidate is one of the references, word for word. `strict` takes it out
-of them; `kept` leaves it, and then every metric looks better than it is.
+{composite_rows:,} captions. In 4,007 rows the candidate is one of its image's references. Letters are compared, since
+candidates were published in lower case and without some of the punctuation ("starbuck s" for "Starbuck 's").
 
-{composite}
+`published`, the default: all candidates of an image are taken out of its references, for all its rows.
+{composite_published_papers}
+
+{composite_published}
+`strict`: the row's candidate alone is taken out. {composite_strict_papers} Its BLEU-4 stands apart, on Flickr8k too
+(.138).
+
+{composite_strict}
+`kept`: all references stay, and every metric looks better than it is. {composite_kept_papers}
+
+{composite_kept}
 ## PASCAL-50S
 
 {pascal_rows:,} pairs; percent of pairs in which the metric prefers the caption that people prefer, ties count one half.
-HC: two correct captions by people; HI: one of them of another image; HM: person and machine; MM: two machines.
+HC: two correct captions by people; HI: one of them of another image; HM: person and machine; MM: two machines. There
+are two published truths, and `capeval bench run` shows both.
 
-With the majority of 11 votes on each pair (`pair_pascal.mat`) and 5 of 50 references, drawn 5 times (after ± the
-standard deviation over the draws). NNEval's table 2 has 53.5, 95.6, 91.1, 57.3 for BLEU-1 and 61.1, 97.6, 94.6, 62.0
-for METEOR; TIGEr's has 51.2, 95.7, 91.2, 58.2 and 56.7, 97.6, 94.2, 63.4.
+`votes`: the majority of 11 votes on each pair (`pair_pascal.mat`) and 5 of 50 references, drawn 5 times (after ± the
+standard deviation over the draws). {pascal-50s_votes_papers} NNEval's table 2 has 53.5, 95.6, 91.1, 57.3 for BLEU-1
+and 61.1, 97.6, 94.6, 62.0 for METEOR; TIGEr's has 51.2, 95.7, 91.2, 58.2 and 56.7, 97.6, 94.2, 63.4.
 
-{votes}
-With the labels and the one draw of references in `pairs_5refs.json` (`--variant labels`). Of these 4,000 labels 561 go
-against the votes: 356 in HC, 186 in MM, 16 in HM and 3 in HI, 23 of them against a vote of 11 to 0. They are probably
-the majority of the authors' other study, in which people compared both captions with one reference at a time. Which of
-the two a paper used shows in its HC column.
+{pascal-50s_votes}
+`labels`: the labels and the one draw of references in `pairs_5refs.json`. {pascal-50s_labels_papers} They have 63.8,
+97.7, 93.7, 65.4 for METEOR, mean 80.1. Of these 4,000 labels 561 go against the votes: 356 in HC, 186 in MM, 16 in HM
+and 3 in HI, 23 of them against a vote of 11 to 0. They are probably the majority of the authors' other study, in which
+people compared both captions with one reference at a time. Which of the two a paper used shows in its HC column.
 
-{labels}
+{pascal-50s_labels}
 Mean accuracy with the votes, against the number of references:
 
 {references}
@@ -138,13 +158,13 @@ Mean accuracy with the votes, against the number of references:
 
 {distractor_rows:,} pairs built from people's captions of the Flickr8k test images in the manner of Hodosh and
 Hockenmaier 2016 ([how](tasks/robustness.md)); percent of pairs in which the correct caption scores higher than the
-distracted one.
+distracted one. {distractors_papers}
 
 {distractors}
 ## ABSTRACT-50S
 
 {abstract_rows} pairs with 48 references; only HI, since the votes on two correct captions are not public. `spice` and
-`spider` are left out: their references would take long to parse.
+`spider` are left out: their references would take long to parse. {abstract_papers}
 
 {abstract}
 ## COCO 2015
@@ -152,7 +172,7 @@ distracted one.
 {coco_rows} systems (with people and chance) of the captioning challenge; correlation of the leaderboard's scores with
 M1 (as good as a person's caption or better) and M2 (passes for a person's), over the {coco_used} that have both. Some
 teams replaced their submission after it was judged, and Tsinghua Bigeye came back as another team with another system:
-it is left out (`--variant name` takes it in). So these numbers need not be those of papers from 2016.
+it is left out (`--variant name` takes it in). {coco_papers}
 
 {coco}"""
 
@@ -171,8 +191,14 @@ def name_of(row: dict[str, Any]) -> str:
     return f"`{row['metric']}`" + (f" ({row['rows']:,} rows)" if row.get("left_out") else "")
 
 
-def correlations(rows: list[dict[str, Any]], published: dict[str, str] | None = None) -> str:
-    header = ["metric", *NAMES.values(), *(["published tau-c"] if published else [])]
+def papers_of(name: str, variant: str = "") -> str:
+    """Which papers a table can be compared with."""
+    papers = benchmark(name).comparable()[variant]
+    return f"Compare with the tables of {', '.join(papers)}." if papers else "No paper's table can be compared."
+
+
+def correlations(rows: list[dict[str, Any]], published: dict[str, str] | None = None, of: str = "tau-c") -> str:
+    header = ["metric", *NAMES.values(), *([f"published {of}"] if published else [])]
     cells = []
     for row in rows:
         line = [name_of(row), *(shown(row[key]) for key in STATISTICS)]
@@ -209,7 +235,8 @@ def expert_sections(outcome: BenchmarkResult) -> dict[str, str]:
     compared, names = found["comparisons"][0], list(scores)
     best = best_combinations(ratings, scores, size=3)
     return {
-        "expert": correlations(found["metrics"], PUBLISHED),
+        "expert": correlations(found["metrics"], EXPERT_TAU_C),
+        "expert_papers": papers_of("flickr8k-expert"),
         "expert_p": matrix(names, compared["p_bootstrap_holm"]),
         "williams": matrix(names, compared["p_williams"]),
         "between": matrix(names, compared["spearman_between_metrics"], 2),
@@ -258,9 +285,14 @@ def errors(ratings: Ratings, scores: ScoresByMetric) -> str:
     return table(["metric", "below 0.5", "0.5 to 1.5", "1.5 to 2.5", "2.5 and more"], rows)
 
 
-def composite_table(found: dict[str, Any]) -> str:
-    cells = [[row["references"], name_of(row), *(shown(row[key]) for key in STATISTICS)] for row in found["metrics"]]
-    return table(["references", "metric", *NAMES.values()], cells)
+def sections(found: dict[str, Any], key: str, shown_rows: Callable[[str, list[dict[str, Any]]], str]) -> dict[str, str]:
+    """By variant its table, and the papers that it can be compared with."""
+    name, parts = found["benchmark"], {}
+    for variant in dict.fromkeys(row[key] for row in found["metrics"]):
+        rows = [row for row in found["metrics"] if row[key] == variant]
+        parts[f"{name}_{variant}"] = shown_rows(variant, rows)
+        parts[f"{name}_{variant}_papers"] = papers_of(name, variant)
+    return parts
 
 
 def coco_table(found: dict[str, Any]) -> str:
@@ -304,20 +336,19 @@ def main() -> None:
         return outcome
 
     expert = measured("flickr8k-expert", metrics, settings=Settings(resamples=TENFOLD * arguments.resamples))
-    composite = measured("composite", metrics)
-    cf, cf_kept, abstract, coco, labels, distractors = (
+    composite = measured("composite", metrics, variants=WAYS)
+    cf, abstract, coco, pascal, distractors = (
         measured(name, chosen, **options).to_dict()
         for name, chosen, options in (
-            ("flickr8k-cf", metrics, {}),
-            ("flickr8k-cf", metrics, {"variants": ["kept"]}),
+            ("flickr8k-cf", metrics, {"variants": WAYS}),
             ("abstract-50s", blind, {}),
             ("coco-2015", None, {}),
-            ("pascal-50s", metrics, {"variants": ["labels"]}),
+            ("pascal-50s", metrics, {}),
             ("distractors", blind, {}),
         )
     )
-    votes = measured("pascal-50s", metrics).to_dict()
-    curve = measured("pascal-50s", QUICK, settings=Settings(resamples=1, counts=COUNTS)).to_dict()
+    one = Settings(resamples=1, counts=COUNTS)
+    curve = measured("pascal-50s", QUICK, variants=["votes"], settings=one).to_dict()
     curves = curve["comparisons"][0]["by_references"]["mean"]
     text = TEXT.format(
         resamples=arguments.resamples,
@@ -325,26 +356,26 @@ def main() -> None:
         expert_rows=expert.rows,
         **expert_sections(expert),
         cf_rows=cf["rows"],
-        own=cf_kept["rows"] - cf["rows"],
-        cf_kept=correlations(cf_kept["metrics"]),
-        cf=correlations(cf["metrics"]),
+        **sections(cf, "own_captions", lambda way, rows: correlations(rows, CF_TAU_B.get(way), "tau-b")),
         kilickaya=kilickaya(expert, composite),
         composite_rows=composite.rows,
-        composite=composite_table(composite.to_dict()),
-        pascal_rows=votes["rows"],
-        votes=accuracies(votes["metrics"]),
-        labels=accuracies(labels["metrics"]),
+        **sections(composite.to_dict(), "references", lambda way, rows: correlations(rows, COMPOSITE_TAU_C.get(way))),
+        pascal_rows=pascal["rows"],
+        **sections(pascal, "winners", lambda way, rows: accuracies(rows)),
         references=table(
             ["metric", *map(str, COUNTS)],
             [[f"`{name}`", *(f"{v:.2f}" for v in values)] for name, values in curves.items()],
         ),
         distractor_rows=distractors["rows"],
         distractors=accuracies(distractors["metrics"]),
+        distractors_papers=papers_of("distractors", "built"),
         abstract_rows=abstract["rows"],
         abstract=accuracies(abstract["metrics"]),
+        abstract_papers=papers_of("abstract-50s"),
         coco_rows=coco["rows"],
         coco_used=coco["metrics"][0]["rows"],
         coco=coco_table(coco),
+        coco_papers=papers_of("coco-2015", "number"),
     )
     PAGE.write_text(text)
     print(PAGE)

@@ -137,9 +137,11 @@ def main() -> None:
 
     steps: dict[str, Callable[[], Any]] = {
         "flickr8k-expert": bench("flickr8k-expert", METRICS),
-        "composite": bench("composite", METRICS),
-        "pascal-50s": bench("pascal-50s", METRICS),
-        "pascal-50s, references": bench("pascal-50s", QUICK, settings=Settings(resamples=1, counts=COUNTS)),
+        "composite": bench("composite", METRICS, variants=["strict"]),
+        "pascal-50s": bench("pascal-50s", METRICS, variants=["votes"]),
+        "pascal-50s, references": bench(
+            "pascal-50s", QUICK, variants=["votes"], settings=Settings(resamples=1, counts=COUNTS)
+        ),
         "curves": lambda: robust.curves(captions, chosen(CHANGED), run=noting),
         "distractors": lambda: robust.distractors(captions, chosen(CHANGED), parser="fast", run=noting),
         "components": lambda: robust.components(captions, chosen(CHANGED), parser="fast", run=noting),

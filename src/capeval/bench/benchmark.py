@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,12 +45,18 @@ class Benchmark:
     default_variants: tuple[str, ...] = ("",)
     variant_key: str = "variant"
     """What results call the variant."""
+    papers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By variant, the papers whose numbers were got in the same way; none where no paper's were."""
     pictures: Callable[[Path, str], Path | None] = field(default=lambda root, image: None)
     """The file of an image below the root of all pictures."""
 
     def needed(self, variant: str) -> list[Source]:
         """The files that a variant is read from."""
         return [source for source in self.sources if not source.variants or variant in source.variants]
+
+    def comparable(self) -> dict[str, tuple[str, ...]]:
+        """By each variant, the papers that it can be compared with."""
+        return {variant: tuple(self.papers.get(variant, ())) for variant in self.variants}
 
 
 def picture_in(folder: str) -> Callable[[Path, str], Path | None]:

@@ -87,11 +87,12 @@ class Pairs(Form):
             comparisons["p_bootstrap_holm"] = accuracy.pairwise_p(self, scores, weights, ties)
             means = {name: values.mean(axis=0) for name, values in scores.items()}
             comparisons["spearman_between_metrics"] = agreement.between_metrics(means)
-        if settings.counts:
+        # More references than there are would show those that there are under a wrong number.
+        if counts := [count for count in settings.counts if count <= max(map(len, self.references))]:
             curves = accuracy.against_references(
-                self, score, settings.counts, repeats=settings.draws, ties=ties, seed=settings.seed
+                self, score, counts, repeats=settings.draws, ties=ties, seed=settings.seed
             )
-            comparisons["by_references"] = {"counts": settings.counts, "mean": curves}
+            comparisons["by_references"] = {"counts": counts, "mean": curves}
         return Part(self, scores, rows, comparisons, signatures)
 
     def details(self, scores: ScoresByMetric) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class BenchmarkResult:
             "metrics": [
                 row | ({"seen": self.seen[row["metric"]]} if row["metric"] in self.seen else {}) for row in rows
             ],
-            "comparisons": [tag | part.comparisons for tag, part in zip(tags, self.parts)],
+            "comparisons": [tag | part.comparisons | self._papers(part.variant) for tag, part in zip(tags, self.parts)],
             "analysis": [
                 tag | {"signatures": dict(part.signatures)} | part.form.details(part.scores)
                 for tag, part in zip(tags, self.parts)
@@ -54,6 +54,10 @@ class BenchmarkResult:
             result["pictures"] = self.pictures
         known: dict[str, Any] = plain(result)
         return known
+
+    def _papers(self, variant: str) -> dict[str, list[str]]:
+        papers = self.benchmark.comparable().get(variant)
+        return {"papers": list(papers)} if papers else {}
 
 
 def run(

@@ -56,7 +56,7 @@ format_option = click.option(
 )  # fmt: skip
 variant_option = click.option(
     "--variant", "variants", multiple=True, metavar="NAME",
-    help="The variant to run, such as `kept` for composite or `labels` for pascal-50s; repeat it for several.",
+    help="The variant to run, such as `strict` for composite or `labels` for pascal-50s; repeat it for several.",
 )  # fmt: skip
 
 
@@ -90,6 +90,8 @@ def list_command(data: str | None, format_: str) -> None:
                     "benchmark": each.name,
                     "summary": each.summary,
                     "variants": [variant for variant in each.variants if variant],
+                    "default_variants": [variant for variant in each.default_variants if variant],
+                    "papers": each.comparable(),
                     "files": {source.path: source.sha256 for source in each.sources},
                     "missing": missing,
                     "holds": each.holds,
@@ -196,6 +198,10 @@ def run_command(
     if found.pictures is not None:
         note(f"pictures of {found.pictures:,} images were found")
     _print_metrics(found)
+    for each in found.comparisons:
+        if each.papers:
+            which = "".join(f"{value}: " for value in each.tags.values())
+            note(f"{which}made as in the tables of {', '.join(each.papers)}")
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:

@@ -147,6 +147,8 @@ class Comparisons(Part, kw_only=True, frozen=True):
     spearman_between_metrics: Matrix | None = None
     by_references: ByReferences | None = None
     combinations: list[Combination] | None = None
+    papers: list[str] = []
+    """Those whose tables were made in the same way, so that these numbers can stand beside theirs."""
     tags: dict[str, str] = {}
 
     def __post_init__(self) -> None:

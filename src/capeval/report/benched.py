@@ -56,6 +56,8 @@ def _part(benchmark: str, rows: Sequence[MetricRow], comparisons: Comparisons, a
     main = comparisons.statistic
     columns = list(dict.fromkeys(key for row in rows for key in row.flat()))
     blocks: list[Block] = [_agreement_table(rows, columns)]
+    if comparisons.papers:
+        blocks.append(Text(f"Made as in the tables of {', '.join(comparisons.papers)}."))
     for key in [main] if main in columns else [key for key in columns if key.endswith("pearson")]:
         blocks.append(_forest(rows, key, slug))
     if mean := _mean_judgement_table(rows):

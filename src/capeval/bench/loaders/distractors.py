@@ -19,6 +19,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from capeval.bench import papers
 from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
 from capeval.bench.loaders import flickr8k
@@ -127,5 +128,6 @@ DISTRACTORS = Benchmark(
     variants=("built", "built-official", "published"),
     default_variants=("built",),
     variant_key="pairs",
+    papers={"published": (papers.NNEVAL,)},
     pictures=picture_in("flickr8k"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,30 +32,50 @@ def rows_of(path: Path, columns: int) -> list[list[str]]:
 
 
 def candidates(
-    root: Path, judged: Sequence[Sequence[str]], path: Path, *, with_own: bool = False
+    root: Path, judged: Sequence[Sequence[str]], path: Path, own: str = "strict"
 ) -> tuple[Dataset, list[int]]:
     """The judged captions (image, id of a caption), and which of them they are.
 
-    Captions that were written for the very image are left out: they are among its references. With `with_own` they
-    stay, and are taken out of their references instead.
+    Some were written for the very image, so they are among its references. They are left out (`strict`), stay and are
+    no reference for themselves (`kept`), or stay and are no reference for any caption of the image (`published`).
     """
     captions = dict(rows_of(root / CAPTIONS.path, 2))
-    references: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name in captions:
-        references.setdefault(name.split("#")[0], []).append(name)
-    unknown = [name for image, name, *_ in judged if name not in captions or image not in references]
+        names.setdefault(name.split("#")[0], []).append(name)
+    unknown = [name for image, name, *_ in judged if name not in captions or image not in names]
     if unknown:
         raise DataError("captions or images that the caption file does not have.", file=str(path), ids=unknown)
-    kept = [row for row, (image, name, *_) in enumerate(judged) if with_own or name.split("#")[0] != image]
-    chosen = [judged[row] for row in kept]
+    kept = [row for row, (image, name, *_) in enumerate(judged) if own != "strict" or name.split("#")[0] != image]
+    chosen = [(image, name) for image, name, *_ in (judged[row] for row in kept)]
+    if own == "published":
+        unjudged = _unjudged(chosen, captions, names)
+        references = [unjudged[image] for image, _ in chosen]
+    else:
+        references = [tuple(captions[other] for other in names[image] if other != name) for image, name in chosen]
     dataset = Dataset(
-        [f"{image}/{name}" for image, name, *_ in chosen],
-        [image for image, *_ in chosen],
-        [captions[name] for _, name, *_ in chosen],
-        [tuple(captions[other] for other in references[image] if other != name) for image, name, *_ in chosen],
+        [f"{image}/{name}" for image, name in chosen],
+        [image for image, _ in chosen],
+        [captions[name] for _, name in chosen],
+        references,
         np.arange(len(chosen), dtype=np.int32),
     )
     return dataset, kept
+
+
+def _unjudged(
+    judged: Sequence[tuple[str, str]], captions: Mapping[str, str], names: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """The captions of each image without those that were judged with it.
+
+    As `download.py` of CLIPScore: a judged caption takes one reference with its text away. Of those in Flickr8k-CF,
+    two were written for another image in the same words, and one image has a caption twice; the third digit shows both.
+    """
+    left = {image: [captions[name] for name in mine] for image, mine in names.items()}
+    for image, name in judged:
+        if captions[name] in left[image]:
+            left[image].remove(captions[name])
+    return {image: tuple(texts) for image, texts in left.items()}
 
 
 def numbers(path: Path, cells: Sequence[Sequence[str]]) -> list[list[float]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from capeval.bench import papers
 from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.loaders import flickr8k
 from capeval.bench.ratings import Ratings
@@ -33,5 +34,6 @@ FLICKR8K_EXPERT = Benchmark(
     sources=(flickr8k.CAPTIONS, _JUDGEMENTS),
     holds=("images:flickr8k-test", "judgements:flickr8k-expert"),
     load=_load,
+    papers={"": (papers.SPICE, papers.TIGER, *papers.SINCE_CLIPSCORE)},
     pictures=picture_in("flickr8k"),
 )

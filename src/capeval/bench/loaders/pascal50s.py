@@ -4,6 +4,7 @@ There are two sets of winners: the votes of 11 people on each pair in `pair_pasc
 one draw of references in `pairs_5refs.json`. 561 labels, mostly in HC, go against the votes, and metrics agree better
 with the labels. These are probably the majority of another study of the same authors, which asked people to compare
 both captions with one reference at a time (`consensus_pascal.mat`, 48 answers for each pair; not read here).
+Papers up to 2019 have the votes, those from CLIPScore on the labels, so both are run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from capeval.bench import papers
 from capeval.bench.benchmark import Benchmark, Source, picture_in
 from capeval.bench.files import read_json
 from capeval.bench.matfile import read_mat
@@ -87,7 +89,7 @@ def _ids(categories: list[str]) -> list[str]:
 
 PASCAL50S = Benchmark(
     name="pascal-50s",
-    summary="4,000 pairs of captions of 1,000 UIUC Pascal images: the majority of votes, 5 of 50 references drawn",
+    summary="4,000 pairs of captions of 1,000 UIUC Pascal images: the majority of votes, and published labels",
     citation="Vedantam, Zitnick, Parikh 2015: CIDEr: Consensus-based Image Description Evaluation. CVPR",
     licence="for research; no licence is stated",
     published="https://vrama91.github.io/cider/",
@@ -95,7 +97,8 @@ PASCAL50S = Benchmark(
     holds=("images:pascal-voc2008", "judgements:pascal-50s"),
     load=_load,
     variants=("votes", "labels"),
-    default_variants=("votes",),
+    default_variants=("votes", "labels"),
     variant_key="winners",
+    papers={"votes": (papers.NNEVAL, papers.TIGER), "labels": papers.SINCE_CLIPSCORE},
     pictures=picture_in("pascal50s"),
 )
