@@ -98,7 +98,7 @@ def test_damaged_matlab_files(tmp_path: Path, damage: Any) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(judgements: Path, tmp_path: Path) -> Path:
     """A small part of everything, in the published layouts."""
     captions = {"a.jpg": "a dog runs", "b.jpg": "a cat sleeps", "c.jpg": "two birds fly"}
     captions["d.jpg"] = "a man sits on the beach"

@@ -35,9 +35,17 @@ class Accuracy:
     ties: float
     """Pairs that the metric finds equal, mean over the draws."""
     estimates: Mapping[str, Estimate]
-    """By category in lower case, and `mean`: the mean of the categories."""
+    """By category in lower case, and `mean`, which is of what `Pairs.mean_of` says."""
     spread: Mapping[str, float]
     """The standard deviation over the draws of references."""
+    counts: Mapping[str, int]
+    """Pairs that the metric has scored, by category and all."""
+
+    @property
+    def worst(self) -> str:
+        """The category with the lowest accuracy, where there are several."""
+        known = {key: each.value for key, each in self.estimates.items() if key != "mean" and self.counts[key]}
+        return min(known, key=known.__getitem__) if len(known) > 1 else ""
 
 
 def right(pairs: Pairs, scores: Array, ties: str = "half") -> Array:
@@ -71,7 +79,9 @@ def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Ints) 
         estimates[key] = Estimate(float(values.mean()), *known_interval(drawn[key]))
         spread[key] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     equal = float((scores[:, 0::2] == scores[:, 1::2])[:, known].sum(axis=1).mean())
-    return Accuracy(name, int(known.sum()), int((~known).sum()), equal, estimates, spread)
+    categories = np.array([category.lower() for category in pairs.categories])
+    counts = {key: int((known & (categories == key)).sum()) for key in estimates} | {"mean": int(known.sum())}
+    return Accuracy(name, counts["mean"], int((~known).sum()), equal, estimates, spread, counts)
 
 
 def _by_category(
@@ -79,18 +89,22 @@ def _by_category(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Percent right in each category and their mean: for each draw of references, and for each resample of images."""
     group, categories = numbered(pairs.images), np.array(pairs.categories)
-    per_draw, resampled = {}, {}
-    for category in sorted(set(pairs.categories)):
-        mine = (categories == category) & known
-        if not mine.any():  # the metric has scored no pair of this category
-            per_draw[category.lower()] = np.full(len(outcome), np.nan)
-            resampled[category.lower()] = np.full(len(weights), np.nan)
-            continue
-        per_draw[category.lower()] = 100 * outcome[:, mine].mean(axis=1)
+
+    def share(mine: Flags) -> tuple[Array, Array]:
+        if not mine.any():  # the metric has scored none of these pairs
+            return np.full(len(outcome), np.nan), np.full(len(weights), np.nan)
         hits = np.bincount(group[mine], outcome[:, mine].mean(axis=0), minlength=weights.shape[1])
         count = np.bincount(group[mine], minlength=weights.shape[1])
         with np.errstate(invalid="ignore", divide="ignore"):
-            resampled[category.lower()] = 100 * (weights @ hits) / (weights @ count)
+            return 100 * outcome[:, mine].mean(axis=1), 100 * (weights @ hits) / (weights @ count)
+
+    per_draw, resampled = {}, {}
+    for category in sorted(set(pairs.categories)):
+        key = category.lower()
+        per_draw[key], resampled[key] = share((categories == category) & known)
+    if pairs.mean_of == "pairs":
+        per_draw["mean"], resampled["mean"] = share(known)
+        return per_draw, resampled
     per_draw["mean"] = np.mean(list(per_draw.values()), axis=0)
     # A resample may draw no image of a small category: its mean is that of the others, else only resamples with many
     # pairs of that category would count. Where the metric lacks a category there is no mean at all.

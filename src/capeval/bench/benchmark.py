@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ class Source:
     path: str
     """Below the root of all data, such as `flickr8k/ExpertAnnotations.txt`."""
     sha256: str
+    """Empty where any version of the file will do."""
     variants: tuple[str, ...] = ()
     """The variants that need it; none for all of them."""
 
@@ -47,6 +49,8 @@ class Benchmark:
     """What results call the variant."""
     papers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By variant, the papers whose numbers were got in the same way; none where no paper's were."""
+    purpose: str = "test"
+    """`test`, or `fitting` for data that metrics may be trained on: a figure on it tells nothing of other captions."""
     pictures: Callable[[Path, str], Path | None] = field(default=lambda root, image: None)
     """The file of an image below the root of all pictures."""
 
@@ -57,6 +61,21 @@ class Benchmark:
     def comparable(self) -> dict[str, tuple[str, ...]]:
         """By each variant, the papers that it can be compared with."""
         return {variant: tuple(self.papers.get(variant, ())) for variant in self.variants}
+
+
+_COCO_NAME = re.compile(r"(?:COCO_(?:train|val)2014_)?(\d{12})")
+_COCO_FOLDERS = ("coco", "composite_coco", "val2014", "train2014", "val2017", "train2017")
+
+
+def coco_picture(root: Path, image: str) -> Path | None:
+    """The picture of a COCO image, in any of the folders that hold some, with or without the prefix of its name."""
+    name = _COCO_NAME.fullmatch(Path(image).stem)
+    if name is None:
+        return None
+    number = name.group(1)
+    stems = (number, f"COCO_val2014_{number}", f"COCO_train2014_{number}")
+    found = (picture_in(folder)(root, stem) for folder in _COCO_FOLDERS for stem in stems)
+    return next((path for path in found if path is not None), None)
 
 
 def picture_in(folder: str) -> Callable[[Path, str], Path | None]:

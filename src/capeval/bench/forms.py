@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from capeval.bench.scoring import Scorer
+from capeval.errors import CapevalError
 from capeval.run import Run
 from capeval.types import Array, Dataset
 
@@ -64,6 +65,10 @@ class Form(ABC):
     @abstractmethod
     def captions(self) -> Dataset:
         """The captions that metrics score, with all their references."""
+
+    def judged_by(self, name: str) -> Form:
+        """The same captions with another kind of judgement, where people gave several."""
+        raise CapevalError(f"people judged in one way only: there is no {name!r} to choose")
 
     @abstractmethod
     def measure(self, scorer: Scorer, settings: Settings) -> Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Pairs(Form):
     categories: Sequence[str]
     drawn: int | None = None
     """How many references the protocol draws for each pair; None for all of them."""
+    mean_of: Literal["categories", "pairs"] = "categories"
+    """What the mean accuracy is the mean of: categories count alike, or in proportion to their pairs."""
 
     unused: ClassVar[tuple[str, ...]] = ("combine",)
 
@@ -101,7 +103,14 @@ class Pairs(Form):
 
 def _row(found: accuracy.Accuracy) -> dict[str, Any]:
     row = {"metric": found.metric, "rows": found.rows, "left_out": found.left_out, "ties": found.ties}
+    row |= {"worst_kind": found.worst} if found.worst else {}
     return row | {
-        key: {"value": each.value, "low": each.low, "high": each.high, "spread": found.spread[key]}
+        key: {
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "spread": found.spread[key],
+            "n": found.counts[key],
+        }
         for key, each in found.estimates.items()
     }

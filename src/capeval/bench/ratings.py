@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from capeval.bench import agreement, analysis
-from capeval.bench.correlation import image_draws
+from capeval.bench.correlation import correlations, image_draws
 from capeval.bench.details import details_of_ratings
 from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, note_coarse_p
-from capeval.bench.scoring import Scorer
+from capeval.bench.scoring import Scorer, ScoreTable
+from capeval.errors import UnknownName
 from capeval.types import Array, Dataset
 
 # Williams' test has no degree of freedom with fewer rows.
 _FEWEST = 4
+# Two systems can only agree or disagree.
+_FEWEST_SYSTEMS = 3
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Ratings(Form):
     """[rows, judges]; NaN where a judge gave no score. Every score is one row of the agreement."""
     main: str = "kendall_c"
     """The statistic that the benchmark is known for."""
+    judgements: Mapping[str, Array] = field(default_factory=dict)
+    """By name, where people gave several kinds of judgement: `human` is one of them."""
 
     unused: ClassVar[tuple[str, ...]] = ("draws", "references", "ties", "counts")
 
@@ -42,6 +48,13 @@ class Ratings(Form):
 
     def captions(self) -> Dataset:
         return self.dataset
+
+    def judged_by(self, name: str) -> Ratings:
+        if not self.judgements:
+            super().judged_by(name)
+        if name not in self.judgements:
+            raise UnknownName("judgement", name, self.judgements)
+        return replace(self, human=self.judgements[name])
 
     def measure(self, scorer: Scorer, settings: Settings) -> Part:
         run, table = scorer.run, scorer.score(self.dataset)
@@ -65,10 +78,33 @@ class Ratings(Form):
             run.progress.step("combining metrics")
             best = analysis.best_combinations(self, scores, size=settings.combine)
             comparisons["combinations"] = [{"metrics": each.metrics, "value": each.value} for each in best]
-        return Part(self, scores, [_row(each) for each in found], comparisons, table.signatures)
+        by_system = _system_level(self, table)
+        rows = [
+            _row(each) | ({"system_level": by_system[each.metric]} if each.metric in by_system else {})
+            for each in found
+        ]
+        return Part(self, scores, rows, comparisons, table.signatures)
 
     def details(self, scores: ScoresByMetric) -> dict[str, Any]:
         return details_of_ratings(self, scores)
+
+
+def _system_level(ratings: Ratings, table: ScoreTable) -> dict[str, dict[str, float]]:
+    """By metric the correlation of systems' scores with their mean judgements, over the captions that have both."""
+    judged, systems = np.isfinite(ratings.human).any(axis=1), np.array(ratings.dataset.systems)
+    rows_of = {name: np.nonzero(judged & (systems == name))[0] for name in np.unique(systems[judged]) if name}
+    if len(rows_of) < _FEWEST_SYSTEMS:
+        return {}
+    scores = {name: table.of_rows(rows) for name, rows in rows_of.items()}
+    found: dict[str, dict[str, float]] = {}
+    for metric, values in table.per_caption.items():
+        scored = {name: rows[np.isfinite(values[rows])] for name, rows in rows_of.items()}
+        if not all(map(len, scored.values())):
+            continue
+        people = np.array([np.nanmean(ratings.human[rows]) for rows in scored.values()])
+        statistics = correlations(np.array([scores[name][metric] for name in scored]), people)
+        found[metric] = {"systems": len(scored)} | {key: each.value for key, each in statistics.items()}
+    return found
 
 
 def _row(found: agreement.Agreement) -> dict[str, Any]:

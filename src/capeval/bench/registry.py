@@ -16,6 +16,7 @@ from pathlib import Path
 from capeval.bench import loaders
 from capeval.bench.benchmark import Benchmark
 from capeval.bench.forms import Form
+from capeval.bench.own import is_own, own_benchmark
 from capeval.errors import CapevalError, DataError, UnknownName
 from capeval.io.cache import sha256_of
 from capeval.io.files import PathLike
@@ -52,7 +53,10 @@ def _from_elsewhere() -> list[Benchmark]:
     return found
 
 
-def benchmark(name: str) -> Benchmark:
+def benchmark(name: str, human: str | None = None) -> Benchmark:
+    """By its name, or a user's own by the name of its file, whose field `human` has people's judgement."""
+    if is_own(name):
+        return own_benchmark(name, human)
     if name not in benchmarks():
         raise UnknownName("benchmark", name, benchmarks())
     return benchmarks()[name]
@@ -65,9 +69,18 @@ def data_root(data: PathLike | None = None) -> Path:
     return root / "data" if (root / "data").is_dir() else root
 
 
-def load(name: str, data: PathLike | None = None, variant: str | None = None, run: Run | None = None) -> Form:
-    """The human judgements of a benchmark. Files that are not as they were published are told in a note."""
-    wanted, root, run = benchmark(name), data_root(data), run or Run()
+def load(
+    name: str,
+    data: PathLike | None = None,
+    variant: str | None = None,
+    run: Run | None = None,
+    human: str | None = None,
+) -> Form:
+    """The human judgements of a benchmark. Files that are not as they were published are told in a note.
+
+    `human` names the kind of judgement where people gave several, such as `precision`.
+    """
+    wanted, root, run = benchmark(name, human), data_root(data), run or Run()
     if variant not in (None, *wanted.variants):
         if wanted.variants == ("",):
             raise CapevalError(f"{name} can be run in one way only: leave the variant {variant!r} out")
@@ -81,8 +94,9 @@ def load(name: str, data: PathLike | None = None, variant: str | None = None, ru
             file=str(root),
         )
     for source in wanted.needed(chosen):
-        if sha256_of(root / source.path) != source.sha256:
+        if source.sha256 and sha256_of(root / source.path) != source.sha256:
             run.progress.note(
                 f"{root / source.path} is not the published file (its checksum differs): the numbers may differ too."
             )
-    return wanted.load(root, chosen, run)
+    form = wanted.load(root, chosen, run)
+    return form if human is None else form.judged_by(human)

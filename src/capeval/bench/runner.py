@@ -31,6 +31,8 @@ class BenchmarkResult:
     """Learned metrics that were trained on images or judgements of the benchmark, and on which."""
     pictures: int | None = None
     """Images whose picture was found, where pictures or features were given."""
+    human: str | None = None
+    """The kind of judgement, where one was chosen."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; numbers that do not exist are None."""
@@ -50,6 +52,8 @@ class BenchmarkResult:
             ],
             "citation": self.benchmark.citation,
         }
+        if self.human is not None:
+            result["human"] = self.human
         if self.pictures is not None:
             result["pictures"] = self.pictures
         known: dict[str, Any] = plain(result)
@@ -69,6 +73,7 @@ def run(
     images: PathLike | None = None,
     features: PathLike | Features | None = None,
     variants: Sequence[str] = (),
+    human: str | None = None,
     settings: Settings | None = None,
     run: Run | None = None,
 ) -> BenchmarkResult:
@@ -76,23 +81,24 @@ def run(
 
     `metrics` are expressions, metric objects, or functions that give one score for each row of a `Dataset`. `scores`
     are files of scores made elsewhere. With neither, every metric that is installed is used. Metrics that look at
-    pictures need the folder of them (`images`) or their `features`.
+    pictures need the folder of them (`images`) or their `features`. `human` names the kind of judgement where people
+    gave several. The name of a JSONL file stands for a benchmark of your own.
     """
     run, settings = run or Run(), settings or Settings()
-    wanted = benchmark(name)
+    wanted = benchmark(name, human)
     scorer = Scorer.of(metrics, scores, run, skip_missing_pictures=True)
     if scorer.is_empty:
         raise CapevalError("no metric was asked for")
     parts = []
     for variant in variants or wanted.default_variants:
         run.progress.step(f"reading {name}")
-        form = load(name, data, variant, run)
+        form = load(name, data, variant, run, human)
         scorer = replace(scorer, pictures=_pictures(wanted, form, images, features, run))
         if unused := form.unused_settings(settings):
             run.progress.note(f"not used by this kind of benchmark: {', '.join(unused)}")
         parts.append(replace(form.measure(scorer, settings), variant=variant))
     pictures = None if scorer.pictures is None else sum(image in scorer.pictures for image in form.distinct_images)
-    return BenchmarkResult(wanted, parts[0].form.rows, parts, _seen(wanted, scorer, parts), pictures)
+    return BenchmarkResult(wanted, parts[0].form.rows, parts, _seen(wanted, scorer, parts), pictures, human)
 
 
 def _seen(wanted: Benchmark, scorer: Scorer, parts: Sequence[Part]) -> dict[str, list[str]]:

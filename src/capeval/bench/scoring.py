@@ -18,7 +18,7 @@ from capeval.io.scores import read_scores
 from capeval.registry import metric_classes, parse_all
 from capeval.results import Result
 from capeval.run import Run
-from capeval.types import Array, Dataset, Features, Metric
+from capeval.types import Array, Dataset, Features, Flags, Metric
 
 ScoringFunction = Callable[[Dataset], Sequence[float] | Array]
 """A metric of the user's own: one score for each row of a dataset, NaN where it has none."""
@@ -80,29 +80,38 @@ class Scorer:
         return ScoreTable((), self._read(ids, taken))
 
     def _evaluated(self, dataset: Dataset) -> Iterator[_Evaluated]:
-        """Scores of capeval's metrics; those that need a picture may be of fewer rows."""
+        """Scores of capeval's metrics; those that need references or a picture may be of fewer rows."""
         every: Rows = np.arange(len(dataset))
         if self.expressions is not None and not self.expressions:
             return
-        pictures, shown = dataset.features, every
-        if self.skip_missing_pictures and pictures is not None:
-            shown = np.array([row for row, image in enumerate(dataset.images) if image in pictures], np.intp)
-        if len(shown) == len(dataset):
+        has = {"references": _has_references(dataset), "pictures": self._has_picture(dataset)}
+        if all(each.all() for each in has.values()):
             yield _Evaluated(evaluate(dataset, self.expressions, self.run), every)
             return
         given = list(metric_classes()) if self.expressions is None else self.expressions
-        looking = [each for each in given if "pictures" in parse_all(each)[0].metric.needs()]
-        reading = [each for each in given if each not in looking]
-        if looking and not len(shown):
-            raise CapevalError("none of the images has its picture there: give the folder of them, or their features")
-        lenient = self.expressions is None
-        if reading:
-            yield _Evaluated(evaluate(dataset, reading, self.run, lenient=lenient), every)
-        if looking:
-            part = dataset.rows(shown.tolist())
+        by_needs: dict[tuple[str, ...], list[str | Metric]] = {}
+        for each in given:
+            needs = tuple(sorted(set(parse_all(each)[0].metric.needs()) & has.keys()))
+            by_needs.setdefault(needs, []).append(each)
+        for needs, metrics in by_needs.items():
+            if "pictures" in needs and not has["pictures"].any():
+                raise CapevalError(
+                    "none of the images has its picture there: give the folder of them, or their features"
+                )
+            usable = every[np.all([has[need] for need in needs], axis=0)] if needs else every
+            # Where no row has what is needed, the whole says so best.
+            usable = usable if len(usable) else every
             places = np.full(len(dataset), -1, np.intp)
-            places[shown] = np.arange(len(shown))
-            yield _Evaluated(evaluate(part, looking, self.run, lenient=lenient), places)
+            places[usable] = np.arange(len(usable))
+            part = dataset if len(usable) == len(dataset) else dataset.rows(usable.tolist())
+            yield _Evaluated(evaluate(part, metrics, self.run, lenient=self.expressions is None), places)
+
+    def _has_picture(self, dataset: Dataset) -> Flags:
+        """For each row. Without leave to skip rows all of them count, and lacking pictures are an error."""
+        pictures = dataset.features
+        if pictures is None or not self.skip_missing_pictures:
+            return np.ones(len(dataset), np.bool_)
+        return np.array([image in pictures for image in dataset.images])
 
     def _called(self, dataset: Dataset, taken: Iterable[str]) -> dict[str, Signed]:
         """What the user's functions say."""
@@ -176,6 +185,10 @@ class ScoreTable:
             places = places[places >= 0]
             found |= each.result.rows(places).scores if len(places) else dict.fromkeys(each.result.signatures, np.nan)
         return found | {name: _mean(each.scores[rows]) for name, each in self.others.items()}
+
+
+def _has_references(dataset: Dataset) -> Flags:
+    return np.array([bool(references) for references in dataset.reference_sets])[dataset.group]
 
 
 def function_name(function: ScoringFunction) -> str:

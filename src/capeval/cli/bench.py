@@ -36,9 +36,12 @@ from capeval.run import Run
 
 def _files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
     """What a benchmark is read from."""
+    from capeval.bench.own import is_own
     from capeval.bench.registry import benchmarks, data_root
 
     root = data_root(params["data"])
+    if is_own(name):
+        yield name
     if name in benchmarks():
         yield from (root / source.path for source in benchmarks()[name].sources)
     if name == "distractors":  # whose published pairs come in files of several names
@@ -60,6 +63,14 @@ variant_option = click.option(
 )  # fmt: skip
 
 
+# A table with more columns of intervals is too wide for a terminal; JSON has all of them.
+_MOST_INTERVALS = 5
+human_option = click.option(
+    "--human", metavar="NAME",
+    help="People's judgement, where there are several: `precision` of thumb, or the field of your own JSONL file.",
+)  # fmt: skip
+
+
 @click.group("bench", cls=Group)
 def bench_command() -> None:
     """Measure how well metrics agree with people.
@@ -68,6 +79,7 @@ def bench_command() -> None:
     capeval bench list
     capeval bench run flickr8k-expert -m cider_d -m bleu_4
     capeval bench run pascal-50s -m rouge_l --scores clipscore.csv --format json
+    capeval bench run mine.jsonl --human score -m cider_d
     """
 
 
@@ -94,6 +106,7 @@ def list_command(data: str | None, format_: str) -> None:
                     "papers": each.comparable(),
                     "files": {source.path: source.sha256 for source in each.sources},
                     "missing": missing,
+                    "purpose": each.purpose,
                     "holds": each.holds,
                     "citation": each.citation,
                     "licence": each.licence,
@@ -113,8 +126,8 @@ def list_command(data: str | None, format_: str) -> None:
 
 @bench_command.command("rows")
 @name_argument
-@options(data_option, variant_option)
-def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None:
+@options(data_option, variant_option, human_option)
+def rows_command(name: str, data: str | None, variants: tuple[str, ...], human: str | None) -> None:
     """Print the captions of a benchmark as JSONL, to be scored elsewhere: --scores reads the scores.
 
     Pairs come with all references of their image; a run draws some of them.
@@ -123,7 +136,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
 
     if len(variants) > 1:
         raise click.UsageError("rows are printed for one variant: give --variant once")
-    form = load(name, data, variants[0] if variants else None, Run(progress=Terminal()))
+    form = load(name, data, variants[0] if variants else None, Run(progress=Terminal()), human)
     for row in form.captions():
         fields = {"id": row.id, "image": row.image, "candidate": row.candidate, "references": row.references}
         click.echo(json.dumps(fields, ensure_ascii=False))
@@ -140,6 +153,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...]) -> None
                  help="Folder of the pictures, for metrics that look at them."),
     features_option,
     variant_option,
+    human_option,
     format_option,
     json_option,
     click.option("--draws", type=click.IntRange(min=1), default=5, show_default=True,
@@ -163,6 +177,7 @@ def run_command(
     images: str | None,
     features: str | None,
     variants: tuple[str, ...],
+    human: str | None,
     format_: str,
     json_file: str | None,
     draws: int,
@@ -176,6 +191,9 @@ def run_command(
 ) -> None:
     """Run the benchmark NAME with some metrics, or with every one that is installed.
 
+    The name of a JSONL file stands for a benchmark of your own: a caption, its references and a number in each line,
+    or two captions of which the first is better. docs/tasks/bench.md has an example.
+
     Intervals (95 %) and p-values resample images. Every number in the JSON has its interval; p-values between metrics
     are in `comparisons`.
     """
@@ -187,14 +205,14 @@ def run_command(
     with running(threads=threads) as run_:
         outcome = run(
             name, wanted, scores=files, data=data, images=images, features=features, variants=variants,
-            settings=settings, run=run_,
+            human=human, settings=settings, run=run_,
         )  # fmt: skip
         found = structs.replace(decode_as(BenchDocument, outcome.to_dict()), command=command_line())
     keep_json(json_file, found)
     if format_ == "json":
         print_document(found)
         return
-    note(f"{found.benchmark}: {found.rows:,} rows")
+    note(f"{found.benchmark}: {found.rows:,} rows" + (f", judged by {found.human}" if found.human else ""))
     if found.pictures is not None:
         note(f"pictures of {found.pictures:,} images were found")
     _print_metrics(found)
@@ -219,25 +237,38 @@ def _print_metrics(found: BenchDocument) -> None:
     rows = [_cells(row) for row in found.metrics]
     header = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[row.get(key, "") for key in header] for row in rows]
-    print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in ("metric", "seen")])
+    print_table(
+        header, cells, numbers=[i for i, key in enumerate(header) if key not in ("metric", "seen", "worst_kind")]
+    )
 
 
 def _cells(row: MetricRow) -> dict[str, str]:
     cells = row.tags | {"metric": row.metric, "rows": f"{row.rows:,}", "left_out": f"{row.left_out:,}"}
     if row.ties is not None:
         cells["ties"] = f"{row.ties:,.10g}"
-    cells |= {key: _shown(each) for key, each in row.estimates.items()}
+    brief = len(row.estimates) > _MOST_INTERVALS
+    cells |= {key: _shown(each, brief=brief and key != "mean") for key, each in row.estimates.items()}
     for measure in ("m1", "m2") if row.measures else ():
         for name in ("pearson", "spearman", "kendall_b"):
             cells[f"{measure} {name}"] = _shown(row.measures[measure][name])
+    if row.system_level is not None:
+        cells |= {f"systems {name}": _number(row.system_level.get(name)) for name in ("pearson", "kendall_b")}
+    if row.worst_kind is not None:
+        cells["worst_kind"] = row.worst_kind
     if row.seen is not None:
         cells["seen"] = ", ".join(row.seen)
     return cells
 
 
-def _shown(estimate: Estimate) -> str:
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _shown(estimate: Estimate, *, brief: bool = False) -> str:
     if estimate.value is None:
         return "-"
     digits = 2 if estimate.is_percentage else 4
+    if brief:
+        return f"{estimate.value:.{digits}f}"
     low, high = ("-" if each is None else f"{each:.{digits}f}" for each in (estimate.low, estimate.high))
     return f"{estimate.value:.{digits}f} [{low}, {high}]"

@@ -14,6 +14,7 @@ OPTIONS = {
     "scores_alone": "Files with scores alone are given with --scores",
     "caption_scores": "`capeval score --per-caption` writes such a file. For a benchmark use `bench run --scores`",
     "result": "--json keeps it, and --format json prints it",
+    "human": "Name it with --human",
     "unfinished_training": "Go on with: capeval train NAME --out FOLDER --resume",
     "training_features": "Name their features with --features; `capeval features` makes them",
     "training_data": "Name the folder that has it with --data",

@@ -91,6 +91,8 @@ class Estimate(Part, kw_only=True, frozen=True):
     p: Number | UnsetType = UNSET
     spread: Number | UnsetType = UNSET
     """Of percentages: the standard deviation over the draws of references."""
+    n: Count | UnsetType = UNSET
+    """Of percentages: the pairs that the metric has scored."""
 
     @property
     def is_percentage(self) -> bool:
@@ -110,6 +112,10 @@ class MetricRow(Part, kw_only=True, frozen=True):
     """By measure of the people's verdict, such as `m1`, where there are several."""
     mean_judgement: dict[str, Number] | None = None
     """The agreement with the mean judgement of each caption."""
+    system_level: dict[str, Number] | None = None
+    """The correlation of systems' scores with their mean judgement, and how many `systems` there are."""
+    worst_kind: str | None = None
+    """The kind of pairs with the lowest accuracy."""
     seen: list[str] | None = None
     """The data of the benchmark that the metric was trained on."""
     tags: dict[str, str] = {}
@@ -235,6 +241,8 @@ class BenchDocument(Document, kw_only=True, frozen=True, tag="capeval.bench/1"):
     comparisons: list[Comparisons]
     analysis: list[Analysis] = []
     citation: str = ""
+    human: str | None = None
+    """The kind of judgement, where one of several was chosen."""
     pictures: Count | None = None
     """Images whose picture was found, where metrics looked at pictures."""
 

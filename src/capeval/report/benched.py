@@ -35,6 +35,8 @@ _NONE = Estimate(value=None, low=None, high=None)
 def benchmark_section(data: BenchDocument, source: str) -> Section:
     """From the result of `capeval bench run`."""
     told = f"{data.rows:,} rows{origin(source)}"
+    if data.human is not None:
+        told += f" People's judgement is `{data.human}`."
     if data.pictures is not None:
         told += f" Pictures of {data.pictures:,} images were looked at."
     if data.citation:
@@ -60,8 +62,7 @@ def _part(benchmark: str, rows: Sequence[MetricRow], comparisons: Comparisons, a
         blocks.append(Text(f"Made as in the tables of {', '.join(comparisons.papers)}."))
     for key in [main] if main in columns else [key for key in columns if key.endswith("pearson")]:
         blocks.append(_forest(rows, key, slug))
-    if mean := _mean_judgement_table(rows):
-        blocks.append(mean)
+    blocks += [each for each in (_pairs_table(rows), _mean_judgement_table(rows), _system_table(rows)) if each]
     order = _by_agreement(rows, main or next(iter(columns), ""))
     names = [name for name in order if name in comparisons.names]
     grades, errors, disagreements = analysis_sections(analysis, order, slug)
@@ -101,9 +102,10 @@ def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table
     best = {
         key: max((value for row in rows if (value := _value(row, key)) is not None), default=None) for key in columns
     }
-    has_left_out, has_ties, has_seen = (
+    has_left_out, has_ties, has_worst, has_seen = (
         any(r.left_out for r in rows),
         any(r.ties for r in rows),
+        any(r.worst_kind for r in rows),
         any(r.seen for r in rows),
     )
     cells = []
@@ -115,11 +117,23 @@ def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table
             line.append(estimate(one, 2 if one is not None and one.is_percentage else 4, is_best))
         line += [count(row.left_out)] if has_left_out else []
         line += [count(row.ties or 0)] if has_ties else []
+        line += [Cell(row.worst_kind or "")] if has_worst else []
         line += [Cell(", ".join(row.seen or ()))] if has_seen else []
         cells.append(line)
     header = ["metric", "rows", *map(_word, columns), *(["left out"] if has_left_out else [])]
-    header += [*(["ties"] if has_ties else []), *(["has seen in training"] if has_seen else [])]
+    header += ["ties"] if has_ties else []
+    header += [*(["worst kind"] if has_worst else []), *(["has seen in training"] if has_seen else [])]
     return Table("Agreement with people, with 95 % intervals (images resampled)", header, cells)
+
+
+def _pairs_table(rows: Sequence[MetricRow]) -> Table | None:
+    keys = [key for key, each in rows[0].estimates.items() if each.is_percentage and key != "mean"]
+    counts = [[row.estimates[key].n for key in keys] for row in rows]
+    known = [[each for each in line if isinstance(each, int)] for line in counts]
+    if len(keys) < 2 or len({each for line in known for each in line}) < 2:
+        return None  # every kind has as many
+    cells = [[name_cell(row.metric), *map(count, line)] for row, line in zip(rows, known)]
+    return Table("Pairs of each kind that were scored", ["metric", *map(_word, keys)], cells)
 
 
 def _mean_judgement_table(rows: Sequence[MetricRow]) -> Table | None:
@@ -128,6 +142,19 @@ def _mean_judgement_table(rows: Sequence[MetricRow]) -> Table | None:
         return None
     cells = [[name_cell(row.metric), *(number((row.mean_judgement or {}).get(key)) for key in keys)] for row in rows]
     return Table("Agreement with the mean judgement of each caption", ["metric", *map(_word, keys)], cells)
+
+
+def _system_table(rows: Sequence[MetricRow]) -> Table | None:
+    found = [(row.metric, row.system_level) for row in rows if row.system_level]
+    if not found:
+        return None
+    keys = [key for key in found[0][1] if key != "systems"]
+    cells = [
+        [name_cell(metric), count(level["systems"] or 0), *(number(level.get(key)) for key in keys)]
+        for metric, level in found
+    ]
+    title = "Agreement over systems: scores of their captions together, and their mean judgement"
+    return Table(title, ["metric", "systems", *map(_word, keys)], cells)
 
 
 def _forest(rows: Sequence[MetricRow], key: str, slug: str) -> Figure:
