@@ -16,6 +16,7 @@ REMEDIES = {
     "caption_scores": "For a benchmark, give them to `capeval.bench.run`",
     "result": "`to_dict` of a result gives it",
     "human": "Name it as `human`",
+    "seen": "With `allow_seen=True` it is shown, and marked",
     "unfinished_training": "`capeval train` can go on with it",
     "training_features": "Name their features in `Inputs.features`; `capeval features` makes them",
     "training_data": "Name the folder that has it in `Inputs.data`",

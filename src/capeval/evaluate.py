@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
-from capeval.registry import metric_classes, parse_all
+from capeval.io.kept import kept_array
+from capeval.registry import label, metric_classes, parse_all
 from capeval.results import Result, Scored, refuse_unless_joinable
 from capeval.run import Run
-from capeval.types import Dataset, Features, Metric, Selection
+from capeval.types import Array, Dataset, Features, Metric, Selection
+from capeval.version import __version__
 
 
 def evaluate(
@@ -37,12 +40,13 @@ def evaluate(
         raise CapevalError("no metric was asked for")
     run.progress.step("reading captions")
     corpus = Corpus(dataset, run)
+    digest = _digest(dataset) if run.kept else ""
     scored = []
     for selection in selections:
         run.progress.step(f"scoring {selection.metric.info.name}")
         try:
             check_needs(selection.metric, dataset)
-            scored.append(_score(selection, corpus))
+            scored.append(_score(selection, corpus, digest))
         except Unavailable as problem:
             if not lenient:
                 raise
@@ -106,9 +110,9 @@ def _picture_hashes(pictures: Features, images: Sequence[str]) -> npt.NDArray[np
     return np.frombuffer(b"".join(hashes[image] for image in images), "<u8").astype(np.uint64)
 
 
-def _score(selection: Selection, corpus: Corpus) -> Scored:
+def _score(selection: Selection, corpus: Corpus, digest: str) -> Scored:
     before = dict(selection.metric.signature_extras(corpus.run))
-    stats = corpus.stats(selection.metric)
+    stats = _stats(selection.metric, corpus, before, digest)
     extras = dict(selection.metric.signature_extras(corpus.run))
     if extras != before:
         raise DataError(
@@ -116,6 +120,29 @@ def _score(selection: Selection, corpus: Corpus) -> Scored:
             f"{extras} after. Score again"
         )
     return Scored(selection.metric, selection.names, stats, extras, "pictures" in selection.metric.needs())
+
+
+def _stats(metric: Metric, corpus: Corpus, extras: Mapping[str, Any], digest: str) -> Array:
+    """The statistics of a metric, from an earlier run where it kept them."""
+    if corpus.run.kept is None:
+        return corpus.stats(metric)
+    features, kind = corpus.dataset.features, type(metric)
+    looks = features is not None and "pictures" in metric.needs()
+    decides = (
+        "stats", __version__, f"{kind.__module__}.{kind.__qualname__}", label(metric, metric.info.name, full=True),
+        metric.info.revision, dict(extras), corpus.run.tokenizer, digest,
+        [features.encoder, *features.contents(corpus.images)] if features is not None and looks else "",
+    )  # fmt: skip
+    return kept_array(corpus.run.kept, label(metric, metric.info.name), decides, lambda: corpus.stats(metric))
+
+
+def _digest(dataset: Dataset) -> str:
+    """Tells the captions and references, in their order, from all others."""
+    state = hashlib.sha256()
+    for column in (dataset.images, dataset.candidates, *dataset.reference_sets):
+        state.update("\x1f".join(column).encode(errors="surrogatepass") + b"\x1e")
+    state.update(dataset.group.tobytes())
+    return state.hexdigest()
 
 
 def _reference_columns(dataset: Dataset) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:

@@ -60,3 +60,6 @@ class Run:
     cache: Path = field(default_factory=cache_dir)
     feature_cache_bytes: int = field(default_factory=feature_cache_bytes)
     """The cache of picture features is kept below this; the pictures of the run itself are never dropped."""
+    kept: Path | None = None
+    """Folder of what was computed before from the same input: statistics of metrics, correlations in resamples. None:
+    nothing is kept, and all is computed."""

@@ -20,7 +20,7 @@ from capeval.bench.agreement import (
 )
 from capeval.bench.agreement import pairwise_p as rating_p
 from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
-from capeval.bench.correlation import image_draws
+from capeval.bench.draws import image_draws
 from capeval.types import Array, Dataset
 
 
@@ -62,11 +62,25 @@ def test_rows_without_a_score_are_left_out_and_counted(made: tuple[Ratings, dict
 def test_pairwise_p(made: tuple[Ratings, dict[str, Array]]) -> None:
     ratings, scores = made
     scores = {**scores, "again": scores["good"] * 2}
-    p = rating_p(agree(ratings, scores, image_draws(ratings.dataset.images, 999, 0)), "kendall_b")
+    weights = image_draws(ratings.dataset.images, 999, 0)
+    p = rating_p(ratings, scores, agree(ratings, scores, weights), weights)
     assert p[0, 1] < 0.05
     assert p[0, 2] < 0.05
     assert p[0, 3] == 1
     np.testing.assert_array_equal(p, p.T)
+
+
+def test_a_metric_of_few_rows_does_not_blunt_the_others(made: tuple[Ratings, dict[str, Array]]) -> None:
+    ratings, scores = made
+    few = np.where(np.arange(120) < 6, scores["good"], np.nan)
+    weights = image_draws(ratings.dataset.images, 999, 0)
+
+    def smallest(given: dict[str, Array]) -> float:
+        return float(rating_p(ratings, given, agree(ratings, given, weights), weights)[0, 1])
+
+    two = {name: scores[name] for name in ("good", "poor")}
+    assert smallest(two) == 2 / 1000
+    assert smallest(two | {"few": few}) == 3 * 2 / 1000, "only Holm's factor grows"
 
 
 def test_bootstrap_p_is_never_zero() -> None:
@@ -239,6 +253,9 @@ def test_pairwise_p_of_accuracies(pairs: Pairs) -> None:
     p = pairwise_p(pairs, {"right": perfect, "wrong": -perfect, "same": perfect}, image_draws(pairs.images, 99, 0))
     assert p[0, 1] == pytest.approx(3 * 2 / 100)
     assert p[0, 2] == 1
+    one = np.where(np.arange(8) < 2, perfect, np.nan)
+    p = pairwise_p(pairs, {"right": perfect, "wrong": -perfect, "one": one}, image_draws(pairs.images, 99, 0))
+    assert p[0, 1] == pytest.approx(3 * 2 / 100), "compared on all pairs, though a third metric has one only"
 
 
 def test_systems() -> None:

@@ -197,13 +197,16 @@ def test_pictures_are_found_by_the_number_of_the_image(tmp_path: Path) -> None:
     assert benchmarks()["valse"].pictures(tmp_path, "v7w_5.jpg") == tmp_path / "valse/v7w_5.jpg"
 
 
-def test_the_page_and_the_table_show_kinds_and_systems(judgements: Path, tmp_path: Path) -> None:
+def test_the_table_shows_kinds_and_systems(judgements: Path) -> None:
     shown = CliRunner().invoke(cli, ["bench", "run", "sugarcrepe", "-m", "bleu_1", "--data", str(judgements)])
     assert shown.exit_code == 0
     assert "worst_kind" in shown.stdout
     told = CliRunner().invoke(cli, ["bench", "run", "thumb", "-m", "bleu_1", "--human", "recall", "--data",
                                     str(judgements)])  # fmt: skip
     assert "systems pearson" in told.stdout
+    unreferenced = CliRunner().invoke(cli, ["bench", "run", "valse", "-m", "bleu_1", "--data", str(judgements)])
+    assert "foil-it" in unreferenced.stdout
+    assert "existence" not in unreferenced.stdout  # no metric could score any
     assert "judged by recall" in told.stderr
 
 

@@ -380,7 +380,7 @@ def test_metrics_without_common_rows_are_not_compared(root: Path, notes: Any) ->
         "flickr8k-expert", scores=[root / "s.csv"], data=root, settings=settings, run=Run(progress=notes)
     ).to_dict()
     assert [row["rows"] for row in found["metrics"]] == [6, 6]
-    assert [each.keys() for each in found["comparisons"]] == [{"statistic", "names", "papers"}]
+    assert [each.keys() for each in found["comparisons"]] == [{"statistic", "names", "papers", "resamples"}]
     assert "not compared" in notes.messages[-1]
     assert found["analysis"][0]["signatures"] == {"x": "x|file:s.csv", "y": "y|file:s.csv"}
 
@@ -396,8 +396,18 @@ def test_what_a_metric_was_trained_on_is_told(root: Path) -> None:
         return length(dataset)
 
     learned.trained_on = ("images:flickr8k-test", "images:elsewhere")  # type: ignore[attr-defined]
-    found = run("flickr8k-expert", [learned, "bleu_1"], data=root, settings=QUICK).to_dict()
-    assert [row.get("seen") for row in found["metrics"]] == [None, ["images:flickr8k-test"]]
+    message = "no test of metrics that have seen it: learned was trained on images:flickr8k-test.*allow_seen"
+    with pytest.raises(CapevalError, match=message):
+        run("flickr8k-expert", [learned, "bleu_1"], data=root, settings=QUICK)
+    found = run("flickr8k-expert", [learned, "bleu_1"], data=root, settings=QUICK, allow_seen=True).to_dict()
+    assert {row["metric"]: row.get("seen") for row in found["metrics"]} == {
+        "learned": ["images:flickr8k-test"],
+        "bleu_1": None,
+    }
+    learned.trained_on = ("flickr8k-cf",)  # type: ignore[attr-defined]
+    with pytest.raises(CapevalError, match="learned was trained on flickr8k-cf"):
+        run("flickr8k-cf", learned, data=root, settings=QUICK)
+    assert run("flickr8k-expert", learned, data=root, settings=QUICK).seen == {}
 
 
 def call(*arguments: str | Path) -> Result:

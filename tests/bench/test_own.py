@@ -62,7 +62,7 @@ def test_ratings(mine: Path) -> None:
 
 
 def test_on_the_command_line(mine: Path) -> None:
-    done = call("run", mine, "--human", "score", "-m", "bleu_1", "--format", "json", "--resamples", 20)
+    done = call("run", mine, "--human", "score", "-m", "bleu_1", "--format", "json", "--resamples", "20")
     (row,) = json.loads(done.stdout)["metrics"]
     (same,) = run(str(mine), "bleu_1", human="score", settings=QUICK).to_dict()["metrics"]
     assert row["kendall_b"] == same["kendall_b"]

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capeval.bench.correlation import (
-    bootstrap_draws,
     bootstrapped,
     correlations,
     kendall_b,
@@ -21,6 +20,7 @@ from capeval.bench.correlation import (
     pearson,
     spearman,
 )
+from capeval.bench.draws import bootstrap_draws
 from capeval.bench.probability import incomplete_beta, kendall_p, normal_p, student_p
 from capeval.engine import python
 from capeval.engine.ranking import RANK_COLUMNS

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import capeval
 from capeval.bench.scoring import Scorer
-from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.errors import CapevalError, DataError, Unavailable, UnknownName
 from capeval.metrics.bleu import Bleu
-from capeval.types import Array, Dataset
+from capeval.run import Run
+from capeval.runtime.pictures import open_pictures
+from capeval.types import Array, Dataset, Info, Metric
 
 
 def length(dataset: Dataset) -> Array:
@@ -68,6 +72,23 @@ def test_names_are_taken_once(small: Dataset, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="have the name of others: length"):
         Scorer.of((), [path]).score_from_files(small.ids, ["length"])
     assert Scorer.of((), [path]).score(small).signatures == {"length": "length|file:scores.csv"}
+
+
+@dataclass(frozen=True)
+class Looks(Metric):
+    info: ClassVar[Info] = Info("looks", ("looks",), "looks at the picture", "nobody", needs=("pictures",))
+
+
+def test_where_no_picture_is_there(small: Dataset, tmp_path: Path, notes: Any) -> None:
+    np.savez(tmp_path / "f.npz", ids=["elsewhere"], vectors=np.ones((1, 2), np.float32))
+    pictures = open_pictures(None, tmp_path / "f.npz", Run())
+    scorer = Scorer.of(["bleu_1", Looks()], run=Run(progress=notes), pictures=pictures, skip_missing_pictures=True)
+    with pytest.raises(Unavailable, match="none of the images has its picture there"):
+        scorer.score(small)
+    assert list(replace(scorer, lenient=True).score(small).signatures) == ["bleu_1"]
+    assert any(message.startswith("looks is left out: none of the images") for message in notes.messages)
+    with pytest.raises(Unavailable, match="none of the metrics can be used"):
+        replace(scorer, expressions=[Looks()], lenient=True).score(small)
 
 
 @pytest.mark.parametrize("room", ["bench", "perturb"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import re
@@ -169,6 +170,21 @@ def tables_of(made: Any) -> dict[str, Table]:
                 if table:
                     found[table.caption] = table
     return found
+
+
+def test_kinds_of_pairs_and_systems_have_their_tables(rated: dict[str, Any], paired: dict[str, Any]) -> None:
+    """Neither is shown where it tells nothing: PASCAL-50S has as many pairs of each kind."""
+    kinds, systems = "Pairs of each kind that were scored", "Agreement over systems"
+    assert not any(title.startswith((kinds, systems)) for each in (rated, paired) for title in tables_of(report(each)))
+    rated, paired = copy.deepcopy((rated, paired))  # other tests use them too
+    for row in paired["metrics"]:
+        row["hc"]["n"] = 7
+    table = tables_of(report(paired))[kinds]
+    assert [cell.value for cell in table.rows[0][1:]] == [7, 30]
+    for row in rated["metrics"]:
+        row["system_level"] = {"systems": 4, "pearson": 0.25}
+    (found,) = [table for title, table in tables_of(report(rated)).items() if title.startswith(systems)]
+    assert [cell.value for cell in found.rows[0][1:]] == [4, 0.25]
 
 
 def test_numbers_are_those_of_the_result(rated: dict[str, Any], paired: dict[str, Any]) -> None:

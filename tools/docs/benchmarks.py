@@ -62,9 +62,10 @@ capeval.bench.run("flickr8k-expert", ["cider_d", my_function]).to_dict()
 
 or as a file: `capeval bench rows NAME` prints the captions with their ids, and `capeval bench run NAME --scores FILE`
 takes CSV or JSONL with an `id` and scores. A learned metric says in `trained_on` which images and judgements it has
-seen, in the words of `capeval bench list --format json` (`holds`), and is marked where it has seen the benchmark. To
-add a benchmark, add one file to `capeval/bench/loaders`, or name a `capeval.bench.Benchmark` of your own package in the
-entry-point group `capeval.benchmarks`. Metrics that look at pictures (`lece` and `lece(negatives=rc)`) are measured on
+seen, in the words of `capeval bench list --format json` (`holds`), and is refused where it has seen the benchmark;
+`--allow-seen` shows it, marked. All benchmarks in one table: [the leaderboard](leaderboard.md). To add a benchmark, add
+one file to `capeval/bench/loaders`, or name a `capeval.bench.Benchmark` of your own package in the entry-point group
+`capeval.benchmarks`. Metrics that look at pictures (`lece` and `lece(negatives=rc)`) are measured on
 the rows whose picture is there; `rows` says how many, where not all are.
 
 ## Flickr8k-Expert

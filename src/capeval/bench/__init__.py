@@ -6,6 +6,7 @@ checks with changed captions are in `capeval.bench.robust`.
 
 from capeval.bench.benchmark import Benchmark, Source
 from capeval.bench.forms import Form, Part, Settings
+from capeval.bench.leaderboard import Leaderboard, leaderboard
 from capeval.bench.pairs import Pairs
 from capeval.bench.ratings import Ratings
 from capeval.bench.registry import benchmarks, load
@@ -16,6 +17,7 @@ __all__ = [
     "Benchmark",
     "BenchmarkResult",
     "Form",
+    "Leaderboard",
     "Pairs",
     "Part",
     "Ratings",
@@ -23,6 +25,7 @@ __all__ = [
     "Source",
     "Systems",
     "benchmarks",
+    "leaderboard",
     "load",
     "run",
 ]

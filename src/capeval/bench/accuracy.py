@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capeval.bench.agreement import Estimate, bootstrap_p, holm_matrix, known_interval
-from capeval.bench.correlation import image_draws, numbered
+from capeval.bench.draws import Draws, image_draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.errors import DataError
-from capeval.types import Array, Dataset, Flags, Ints
+from capeval.types import Array, Dataset, Flags
 
 if TYPE_CHECKING:
     from capeval.bench.pairs import Pairs
@@ -63,12 +63,12 @@ def draw_scores(pairs: Pairs, score: Score, count: int | None, repeats: int, see
     return {name: np.stack([each[name] for each in drawn]) for name in drawn[0]}
 
 
-def accuracies(pairs: Pairs, scores: ScoresByMetric, weights: Ints, ties: str = "half") -> list[Accuracy]:
+def accuracies(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str = "half") -> list[Accuracy]:
     """From scores [draws, 2 * pairs] by metric; intervals are from the `weights` of `image_draws`."""
     return [_accuracy(pairs, name, values, ties, weights) for name, values in scores.items()]
 
 
-def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Ints) -> Accuracy:
+def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Draws) -> Accuracy:
     outcome = np.stack([right(pairs, each, ties) for each in scores])
     known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
     if not known.any():
@@ -85,7 +85,7 @@ def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Ints) 
 
 
 def _by_category(
-    pairs: Pairs, outcome: Array, known: Flags, weights: Ints
+    pairs: Pairs, outcome: Array, known: Flags, weights: Draws
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Percent right in each category and their mean: for each draw of references, and for each resample of images."""
     group, categories = numbered(pairs.images), np.array(pairs.categories)
@@ -115,12 +115,26 @@ def _by_category(
     return per_draw, resampled
 
 
-def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Ints, ties: str = "half") -> Array:
-    """P-value of equal mean accuracy for each two metrics, by paired bootstrap over images, corrected by Holm."""
+def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str = "half") -> Array:
+    """P-value of equal mean accuracy for each two metrics, by paired bootstrap over images, corrected by Holm.
+
+    Two metrics are compared on the pairs that both have scored, however few a third one has.
+    """
     outcomes = [np.stack([right(pairs, each, ties) for each in values]) for values in scores.values()]
-    common = np.logical_and.reduce([np.isfinite(outcome).all(axis=0) for outcome in outcomes])
-    drawn = [_by_category(pairs, outcome, common, weights)[1]["mean"] for outcome in outcomes]
-    return holm_matrix(len(drawn), [bootstrap_p(a - b) for a, b in combinations(drawn, 2)])
+    known: list[Flags] = [np.asarray(np.isfinite(outcome).all(axis=0)) for outcome in outcomes]
+    drawn: dict[tuple[int, bytes], Array] = {}
+
+    def means(metric: int, common: Flags) -> Array:
+        key = metric, common.tobytes()
+        if key not in drawn:
+            drawn[key] = _by_category(pairs, outcomes[metric], common, weights)[1]["mean"]
+        return drawn[key]
+
+    p_values = []
+    for a, b in combinations(range(len(outcomes)), 2):
+        common: Flags = known[a] & known[b]
+        p_values.append(bootstrap_p(np.asarray(means(a, common) - means(b, common))))
+    return holm_matrix(len(outcomes), p_values)
 
 
 def against_references(

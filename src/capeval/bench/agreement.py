@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capeval.bench.correlation import bootstrap_draws, bootstrapped, correlations, numbered
+from capeval.bench.correlation import bootstrapped, correlations
+from capeval.bench.draws import Draws, bootstrap_draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.bench.probability import student_p
 from capeval.errors import DataError
 from capeval.significance import interval
-from capeval.types import Array, Ints
+from capeval.types import Array, Flags, Ints
 
 if TYPE_CHECKING:
     from capeval.bench.ratings import Ratings
@@ -62,12 +63,12 @@ def judged_rows(ratings: Ratings, scores: Array) -> Judged:
     return Judged(scores[captions], ratings.human[captions, judges], group[captions])
 
 
-def agree(ratings: Ratings, scores: ScoresByMetric, weights: Ints, threads: int = 1) -> list[Agreement]:
+def agree(ratings: Ratings, scores: ScoresByMetric, weights: Draws, threads: int = 1) -> list[Agreement]:
     """The agreement of each metric with people, on the rows that it has scored; `weights` are from `image_draws`."""
     return [_agreement(ratings, name, values, weights, threads) for name, values in scores.items()]
 
 
-def _agreement(ratings: Ratings, name: str, scores: Array, weights: Ints, threads: int) -> Agreement:
+def _agreement(ratings: Ratings, name: str, scores: Array, weights: Draws, threads: int) -> Agreement:
     rows = judged_rows(ratings, scores)
     if len(rows.score) < 2:
         raise DataError(f"{name} has scored {len(rows.score)} rows; two or more are needed")
@@ -94,13 +95,28 @@ def known_interval(drawn: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def pairwise_p(found: Sequence[Agreement], statistic: str) -> Array:
+def pairwise_p(
+    ratings: Ratings, scores: ScoresByMetric, found: Sequence[Agreement], weights: Draws, threads: int = 1
+) -> Array:
     """P-value of no difference for each two metrics, by paired bootstrap over images, corrected by Holm's method.
 
-    It is fair only to metrics that were measured on the same rows; `on_common_rows` sees to that.
+    Two metrics are compared on the rows that both have scored, however few a third one has. `found` is what `agree`
+    gave for the same scores.
     """
-    drawn = [each.drawn[statistic] for each in found]
-    return holm_matrix(len(drawn), [bootstrap_p(a - b) for a, b in combinations(drawn, 2)])
+    drawn = {(each.metric, np.isfinite(scores[each.metric]).tobytes()): each.drawn[ratings.main] for each in found}
+
+    def of(metric: str, common: Flags) -> Array:
+        key = metric, common.tobytes()
+        if key not in drawn:
+            rows = judged_rows(ratings, np.where(common, scores[metric], np.nan))
+            drawn[key] = bootstrapped(rows.score, rows.human, rows.group, weights, threads)[ratings.main]
+        return drawn[key]
+
+    p_values = []
+    for a, b in combinations(scores, 2):
+        common = np.isfinite(scores[a]) & np.isfinite(scores[b])
+        p_values.append(bootstrap_p(of(a, common) - of(b, common)))
+    return holm_matrix(len(scores), p_values)
 
 
 def on_common_rows(scores: ScoresByMetric) -> ScoresByMetric:

@@ -50,7 +50,8 @@ class Benchmark:
     papers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By variant, the papers whose numbers were got in the same way; none where no paper's were."""
     purpose: str = "test"
-    """`test`, or `fitting` for data that metrics may be trained on: a figure on it tells nothing of other captions."""
+    """What it is for: `test`; `validation`, to choose among models; or `fitting`, to train them. A figure on one of the
+    latter is no test."""
     pictures: Callable[[Path, str], Path | None] = field(default=lambda root, image: None)
     """The file of an image below the root of all pictures."""
 

@@ -6,14 +6,16 @@ the bootstrap over images.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from capeval import engine
+from capeval.bench.draws import Draws
 from capeval.bench.probability import kendall_p, normal_p, student_p
+from capeval.io.kept import kept_array
 from capeval.types import Array, Ints
 
 STATISTICS = ("kendall_c", "kendall_b", "spearman", "pearson")
@@ -56,14 +58,29 @@ def correlations(x: Array, y: Array) -> dict[str, Correlation]:
     }
 
 
-def bootstrapped(x: Array, y: Array, group: Ints, weights: Ints, threads: int = 1) -> dict[str, Array]:
+def bootstrapped(x: Array, y: Array, group: Ints, weights: Ints | Draws, threads: int = 1) -> dict[str, Array]:
     """Each statistic for each resample; `weights[r, g]` says how often the rows of group g are in resample r.
 
     NaN where a variable does not vary.
     """
     if len(x) < 2 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("a correlation needs two rows or more, and finite numbers")
-    stats = engine.load().rank_stats(_places(x), _places(y), group, weights, threads)
+
+    def compute() -> Array:
+        found = _bootstrapped(x, y, group, weights, threads)
+        return np.stack([found[name] for name in STATISTICS])
+
+    if isinstance(weights, np.ndarray) or weights.kept is None:
+        return dict(zip(STATISTICS, compute(), strict=True))
+    digest = hashlib.sha256(x.tobytes() + y.tobytes() + group.tobytes()).hexdigest()
+    decides = ("bootstrap", 1, digest, weights.shape, weights.seed)
+    return dict(zip(STATISTICS, kept_array(weights.kept, "resamples", decides, compute), strict=True))
+
+
+def _bootstrapped(x: Array, y: Array, group: Ints, weights: Ints | Draws, threads: int) -> dict[str, Array]:
+    blocks = [weights] if isinstance(weights, np.ndarray) else weights.blocks()
+    places = _places(x), _places(y)
+    stats = np.concatenate([engine.load().rank_stats(*places, group, block, threads) for block in blocks])
     n, balance, ties_x, ties_y, values_x, values_y, product, square_x, square_y = stats.T
     pairs = n * (n - 1) / 2
     fewest = np.minimum(values_x, values_y)
@@ -77,27 +94,7 @@ def bootstrapped(x: Array, y: Array, group: Ints, weights: Ints, threads: int = 
         }
 
 
-def bootstrap_draws(groups: int, resamples: int, seed: int) -> Ints:
-    """How often each group is drawn in each resample, [resamples, groups]."""
-    generator = np.random.default_rng([seed, 0])
-    weights = np.empty((resamples, groups), np.int32)
-    for row in weights:
-        row[:] = np.bincount(generator.integers(0, groups, groups), minlength=groups)
-    return weights
-
-
-def image_draws(images: Sequence[str], resamples: int, seed: int) -> Ints:
-    """How often each image is drawn in each resample; images are given for each row."""
-    return bootstrap_draws(int(numbered(images).max()) + 1, resamples, seed)
-
-
-def numbered(names: Sequence[str]) -> Ints:
-    """The group of each row, from the name of its image."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
-
-
-def _pearson(x: Array, y: Array, group: Ints, weights: Ints) -> Array:
+def _pearson(x: Array, y: Array, group: Ints, weights: Ints | Draws) -> Array:
     # Centred first: the sums of squares then lose no digits.
     x, y = x - x.mean(), y - y.mean()
     columns = (np.ones_like(x), x, y, x * x, y * y, x * y)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from capeval.bench.draws import Draws, image_draws, smallest_p, usual_resamples
 from capeval.bench.scoring import Scorer
 from capeval.errors import CapevalError
 from capeval.run import Run
@@ -20,8 +21,8 @@ ScoresByMetric = Mapping[str, Array]
 class Settings:
     """How to run a benchmark; none of it changes what is scored, except the draws of references."""
 
-    resamples: int = 1000
-    """Of the bootstrap, for intervals and p-values."""
+    resamples: int | None = None
+    """Of the bootstrap, for intervals and p-values; None for as many as can tell that number of metrics apart."""
     seed: int = 0
     draws: int = 5
     """How often references are drawn for a pair."""
@@ -44,6 +45,10 @@ class Part:
     comparisons: dict[str, Any]
     signatures: Mapping[str, str] = field(default_factory=dict)
     variant: str = ""
+
+
+class NoCaptions(CapevalError):
+    """A benchmark of systems whose captions are not public, so that no metric can score them."""
 
 
 class Form(ABC):
@@ -84,11 +89,13 @@ class Form(ABC):
         return [name for name in self.unused if getattr(settings, name) != getattr(usual, name)]
 
 
-def note_coarse_p(metrics: int, resamples: int, run: Run) -> None:
-    """Each p-value is at least 2 / (resamples + 1), and Holm multiplies it by the number of comparisons."""
-    smallest = metrics * (metrics - 1) / (resamples + 1)
-    if smallest > 0.05:
+def draws_for(images: Sequence[str], metrics: int, settings: Settings, run: Run) -> Draws:
+    """The resamples for a number of metrics that are compared with each other."""
+    resamples = settings.resamples or usual_resamples(metrics)
+    smallest = smallest_p(metrics, resamples)
+    if metrics > 1 and smallest > 0.05:
         run.progress.note(
             f"{metrics} metrics and {resamples} resamples: no corrected p-value can be below "
-            f"{min(1.0, smallest):.2g}. More resamples would tell more."
+            f"{smallest:.2g}. More resamples would tell more."
         )
+    return image_draws(images, resamples, settings.seed, run.kept)

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from capeval.bench import accuracy, agreement
-from capeval.bench.correlation import image_draws
 from capeval.bench.details import details_of_pairs
-from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, note_coarse_p
+from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, draws_for
 from capeval.bench.scoring import Scorer
 from capeval.perturb.choices import Choice
 from capeval.types import Dataset, Flags
@@ -80,11 +79,11 @@ class Pairs(Form):
         count = settings.references or self.drawn
         scores = accuracy.draw_scores(self, score, count, settings.draws, settings.seed)
         run.progress.step("resampling")
-        note_coarse_p(len(scores), settings.resamples, run)
-        weights = image_draws(self.images, settings.resamples, settings.seed)
+        weights = draws_for(self.images, len(scores), settings, run)
         rows = [_row(each) for each in accuracy.accuracies(self, scores, weights, ties)]
         draws = len(next(iter(scores.values())))
         comparisons: dict[str, Any] = {"statistic": "mean", "names": list(scores), "draws": draws}
+        comparisons["resamples"] = len(weights)
         if len(scores) > 1:
             comparisons["p_bootstrap_holm"] = accuracy.pairwise_p(self, scores, weights, ties)
             means = {name: values.mean(axis=0) for name, values in scores.items()}

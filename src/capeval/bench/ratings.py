@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from capeval.bench import agreement, analysis
-from capeval.bench.correlation import correlations, image_draws
+from capeval.bench.correlation import correlations
 from capeval.bench.details import details_of_ratings
-from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, note_coarse_p
+from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, draws_for
 from capeval.bench.scoring import Scorer, ScoreTable
 from capeval.errors import UnknownName
 from capeval.types import Array, Dataset
@@ -60,18 +60,14 @@ class Ratings(Form):
         run, table = scorer.run, scorer.score(self.dataset)
         scores = table.per_caption
         run.progress.step("resampling")
-        note_coarse_p(len(scores), settings.resamples, run)
-        weights = image_draws(self.dataset.images, settings.resamples, settings.seed)
+        weights = draws_for(self.dataset.images, len(scores), settings, run)
         found = agreement.agree(self, scores, weights, run.threads)
-        comparisons: dict[str, Any] = {"statistic": self.main, "names": list(scores)}
+        comparisons: dict[str, Any] = {"statistic": self.main, "names": list(scores), "resamples": len(weights)}
         can_compare = len(scores) < 2 or agreement.common_judgements(self, scores) >= _FEWEST
         if not can_compare:
             run.progress.note(f"Fewer than {_FEWEST} judgements have a score of every metric: they are not compared.")
         if len(scores) > 1 and can_compare:
-            common = found
-            if any(each.left_out for each in found):
-                common = agreement.agree(self, agreement.on_common_rows(scores), weights, run.threads)
-            comparisons["p_bootstrap_holm"] = agreement.pairwise_p(common, self.main)
+            comparisons["p_bootstrap_holm"] = agreement.pairwise_p(self, scores, found, weights, run.threads)
             comparisons["p_williams"] = agreement.williams_p(self, scores)
             comparisons["spearman_between_metrics"] = agreement.between_metrics(scores)
         if settings.combine and can_compare:

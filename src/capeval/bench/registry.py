@@ -69,6 +69,12 @@ def data_root(data: PathLike | None = None) -> Path:
     return root / "data" if (root / "data").is_dir() else root
 
 
+def missing_files(wanted: Benchmark, data: PathLike | None = None) -> list[str]:
+    """The files of the usual variants that are not there, below the root of all data."""
+    needed = dict.fromkeys(source for variant in wanted.default_variants for source in wanted.needed(variant))
+    return [source.path for source in needed if not (data_root(data) / source.path).is_file()]
+
+
 def load(
     name: str,
     data: PathLike | None = None,

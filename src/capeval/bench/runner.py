@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 from capeval.bench.benchmark import Benchmark
 from capeval.bench.forms import Form, Part, Settings
 from capeval.bench.plain import plain
+from capeval.bench.ranked import ranked
 from capeval.bench.registry import benchmark, load
-from capeval.bench.scoring import Metrics, Scorer, function_name
+from capeval.bench.scoring import Metrics, Scorer
+from capeval.bench.seen import seen_by, without_seen
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike
-from capeval.registry import label, metric_classes, parse_all
 from capeval.run import Run
 from capeval.runtime.pictures import PictureFiles, open_pictures
 from capeval.types import Features
@@ -51,6 +52,7 @@ class BenchmarkResult:
                 for tag, part in zip(tags, self.parts)
             ],
             "citation": self.benchmark.citation,
+            "purpose": self.benchmark.purpose,
         }
         if self.human is not None:
             result["human"] = self.human
@@ -75,6 +77,8 @@ def run(
     variants: Sequence[str] = (),
     human: str | None = None,
     settings: Settings | None = None,
+    allow_seen: bool = False,
+    lenient: bool = False,
     run: Run | None = None,
 ) -> BenchmarkResult:
     """How well metrics agree with people on a benchmark.
@@ -83,12 +87,18 @@ def run(
     are files of scores made elsewhere. With neither, every metric that is installed is used. Metrics that look at
     pictures need the folder of them (`images`) or their `features`. `human` names the kind of judgement where people
     gave several. The name of a JSONL file stands for a benchmark of your own.
+
+    A metric that was trained on the benchmark or its pictures is not tested by it: it is refused, or left out where
+    every metric is used, unless `allow_seen` is set. Its row is marked then (`seen`). With `lenient`, metrics that lack
+    a file or pictures are left out with a note.
     """
     run, settings = run or Run(), settings or Settings()
     wanted = benchmark(name, human)
-    scorer = Scorer.of(metrics, scores, run, skip_missing_pictures=True)
+    scorer = replace(Scorer.of(metrics, scores, run, skip_missing_pictures=True), lenient=lenient)
     if scorer.is_empty:
         raise CapevalError("no metric was asked for")
+    if not allow_seen:
+        scorer = without_seen(wanted, scorer)
     parts = []
     for variant in variants or wanted.default_variants:
         run.progress.step(f"reading {name}")
@@ -96,23 +106,15 @@ def run(
         scorer = replace(scorer, pictures=_pictures(wanted, form, images, features, run))
         if unused := form.unused_settings(settings):
             run.progress.note(f"not used by this kind of benchmark: {', '.join(unused)}")
-        parts.append(replace(form.measure(scorer, settings), variant=variant))
+        parts.append(ranked(replace(form.measure(scorer, settings), variant=variant)))
     pictures = None if scorer.pictures is None else sum(image in scorer.pictures for image in form.distinct_images)
-    return BenchmarkResult(wanted, parts[0].form.rows, parts, _seen(wanted, scorer, parts), pictures, human)
+    seen = _seen_in(parts, seen_by(wanted, scorer))
+    return BenchmarkResult(wanted, parts[0].form.rows, parts, seen, pictures, human)
 
 
-def _seen(wanted: Benchmark, scorer: Scorer, parts: Sequence[Part]) -> dict[str, list[str]]:
-    """A learned metric says in `trained_on` what it was trained on, in the words of `Benchmark.holds`."""
-    trained: dict[str, Iterable[str]] = {
-        function_name(each): getattr(each, "trained_on", ()) for each in scorer.functions
-    }
+def _seen_in(parts: Sequence[Part], seen: Mapping[str, list[str]]) -> dict[str, list[str]]:
     scored = {name for part in parts for name in part.scores}
-    for selection in parse_all(metric_classes() if scorer.expressions is None else scorer.expressions):
-        labels = scored.intersection(label(selection.metric, score) for score in selection.names)
-        if labels:  # one that was left out may lack the file that tells
-            trained |= dict.fromkeys(labels, selection.metric.trained_on())
-    seen = {name: sorted(set(on) & set(wanted.holds)) for name, on in trained.items()}
-    return {name: on for name, on in seen.items() if on}
+    return {name: on for name, on in seen.items() if name in scored}
 
 
 def _pictures(

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CapevalError, DataError
+from capeval.bench.functions import imported, source_of
+from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.evaluate import evaluate
 from capeval.io.files import PathLike, source_name
+from capeval.io.kept import kept_array
 from capeval.io.scores import read_scores
 from capeval.registry import metric_classes, parse_all
 from capeval.results import Result
@@ -44,6 +46,8 @@ class Scorer:
     pictures: Features | None = None
     skip_missing_pictures: bool = False
     """Rows without their picture have no score (NaN) of metrics that look at it, instead of being an error."""
+    lenient: bool = False
+    """Metrics that cannot be used are left out with a note, as they are where every metric is used."""
 
     @classmethod
     def of(
@@ -73,6 +77,8 @@ class Scorer:
         evaluated = list(self._evaluated(dataset))
         taken = [name for each in evaluated for name in each.result.signatures]
         called = self._called(dataset, taken)
+        if self.lenient and not (taken or called or self.files):
+            raise Unavailable("none of the metrics can be used with what is there")
         return ScoreTable(evaluated, called | self._read(dataset.ids, [*taken, *called]))
 
     def score_from_files(self, ids: Sequence[str], taken: Iterable[str]) -> ScoreTable:
@@ -82,11 +88,12 @@ class Scorer:
     def _evaluated(self, dataset: Dataset) -> Iterator[_Evaluated]:
         """Scores of capeval's metrics; those that need references or a picture may be of fewer rows."""
         every: Rows = np.arange(len(dataset))
+        lenient = self.lenient or self.expressions is None
         if self.expressions is not None and not self.expressions:
             return
         has = {"references": _has_references(dataset), "pictures": self._has_picture(dataset)}
         if all(each.all() for each in has.values()):
-            yield _Evaluated(evaluate(dataset, self.expressions, self.run), every)
+            yield _Evaluated(evaluate(dataset, self.expressions, self.run, lenient=lenient), every)
             return
         given = list(metric_classes()) if self.expressions is None else self.expressions
         by_needs: dict[tuple[str, ...], list[str | Metric]] = {}
@@ -95,16 +102,21 @@ class Scorer:
             by_needs.setdefault(needs, []).append(each)
         for needs, metrics in by_needs.items():
             if "pictures" in needs and not has["pictures"].any():
-                raise CapevalError(
+                problem = Unavailable(
                     "none of the images has its picture there: give the folder of them, or their features"
                 )
+                if not lenient:
+                    raise problem
+                for metric in parse_all(metrics):
+                    self.run.progress.left_out(metric.metric.info.name, problem)
+                continue
             usable = every[np.all([has[need] for need in needs], axis=0)] if needs else every
             # Where no row has what is needed, the whole says so best.
             usable = usable if len(usable) else every
             places = np.full(len(dataset), -1, np.intp)
             places[usable] = np.arange(len(usable))
             part = dataset if len(usable) == len(dataset) else dataset.rows(usable.tolist())
-            yield _Evaluated(evaluate(part, metrics, self.run, lenient=self.expressions is None), places)
+            yield _Evaluated(evaluate(part, metrics, self.run, lenient=lenient), places)
 
     def _has_picture(self, dataset: Dataset) -> Flags:
         """For each row. Without leave to skip rows all of them count, and lacking pictures are an error."""
@@ -121,11 +133,27 @@ class Scorer:
             if name in (*taken, *found):
                 raise CapevalError(f"two metrics are called {name!r}: give the function another __name__")
             self.run.progress.step(f"scoring {name}")
-            values = _numbers(function(dataset))
+            values = _numbers(self._kept(function, dataset))
             if values is None or values.shape != (len(dataset),) or np.isinf(values).any():
                 raise CapevalError(f"{name} must give one finite score (or NaN) for each of {len(dataset)} rows")
             found[name] = Signed(values, f"{name}|function")
         return found
+
+    def _kept(self, function: ScoringFunction, dataset: Dataset) -> Sequence[float] | Array:
+        """What a function says, or has said before of the same captions; its module's text tells it from others."""
+        text = source_of(function)
+        if self.run.kept is None or text is None:
+            return function(dataset)
+        rows = [list(row) for row in zip(dataset.ids, dataset.images, dataset.candidates, dataset.systems)]
+        references = [dataset.reference_sets[group] for group in dataset.group]
+        pictures = "" if dataset.features is None else dataset.features.digest
+        decides = ("function", function_name(function), text, rows, references, pictures)
+
+        def scores() -> Array:
+            values = _numbers(function(dataset))
+            return np.zeros(0) if values is None else values  # which is refused
+
+        return kept_array(self.run.kept, function_name(function), decides, scores)
 
     def _read(self, ids: Sequence[str], taken: Iterable[str]) -> dict[str, Signed]:
         """What is in the files."""
@@ -195,14 +223,23 @@ def function_name(function: ScoringFunction) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+def as_list(metrics: MetricLike | Iterable[MetricLike]) -> list[MetricLike]:
+    """One metric or several, as a list."""
+    if isinstance(metrics, str | Metric) or callable(metrics):
+        return [metrics]
+    return list(metrics)
+
+
 def _split(metrics: Metrics) -> tuple[list[str | Metric] | None, list[ScoringFunction]]:
     """Expressions and metric objects (None for every metric), and functions."""
     if metrics is None:
         return None, []
     expressions: list[str | Metric] = []
     functions: list[ScoringFunction] = []
-    for each in [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else metrics:
-        if isinstance(each, str | Metric):
+    for each in as_list(metrics):
+        if isinstance(each, str) and (function := imported(each)):
+            functions.append(function)
+        elif isinstance(each, str | Metric):
             expressions.append(each)
         elif callable(each):
             functions.append(each)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from capeval.bench import agreement
-from capeval.bench.forms import Form, Part, Settings
+from capeval.bench.draws import usual_resamples
+from capeval.bench.forms import Form, NoCaptions, Part, Settings
 from capeval.bench.scoring import Scorer
-from capeval.errors import CapevalError
 from capeval.types import Array, Dataset
 
 
@@ -31,18 +31,21 @@ class Systems(Form):
         return []
 
     def captions(self) -> Dataset:
-        raise CapevalError(f"there are no captions in this benchmark, only systems: {', '.join(self.names)}")
+        raise NoCaptions(f"there are no captions in this benchmark, only systems: {', '.join(self.names)}")
 
     def measure(self, scorer: Scorer, settings: Settings) -> Part:
         if scorer.expressions or scorer.functions:
-            raise CapevalError(
+            raise NoCaptions(
                 "the captions of these systems are not public, so they cannot be scored here. Name no metrics: the "
                 "published scores are used, and files of scores add your own, with the systems' names as ids"
             )
         more = scorer.score_from_files(self.names, self.scores)
         scores = {**self.scores, **more.per_caption}
-        found = agreement.agree_systems(self, scores, settings.resamples, settings.seed, scorer.run.threads)
-        rows = [_row(name, by_measure) for name, by_measure in found.items()]
+        found = agreement.agree_systems(
+            self, scores, settings.resamples or usual_resamples(1), settings.seed, scorer.run.threads
+        )
+        best_first = sorted(found.items(), key=lambda item: -next(iter(item[1].values())).estimates["pearson"].value)
+        rows = [_row(name, by_measure) for name, by_measure in best_first]
         return Part(self, scores, rows, {"names": list(scores)}, more.signatures)
 
 

@@ -9,24 +9,30 @@ from typing import Any
 import click
 from msgspec import structs
 
+from capeval.cli.benchoptions import (
+    allow_seen_option,
+    data_option,
+    format_option,
+    own_metrics_option,
+    refuse_wrong,
+    resamples_option,
+)
+from capeval.cli.board import all_command
 from capeval.cli.common import (
-    checked,
     command_line,
     features_option,
     json_option,
     keep_json,
-    metrics_option,
     note,
     options,
     print_document,
     print_json,
     print_table,
     refuse_both_pictures,
-    resamples_option,
     seed_option,
     threads_option,
 )
-from capeval.cli.paths import Group, Reads, no_files, pictures_below
+from capeval.cli.paths import Group, Reads, pictures_below
 from capeval.cli.progress import Terminal, running
 from capeval.documents import BenchDocument, decode_as
 from capeval.documents.types import Estimate, MetricRow
@@ -49,14 +55,6 @@ def _files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
 
 
 name_argument = click.argument("name", metavar="NAME", type=Reads(_files))
-data_option = click.option(
-    "--data", metavar="ROOT", type=Reads(no_files),  # NAME says which of its files are read
-    help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared/data.",
-)  # fmt: skip
-format_option = click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="How results are printed.",
-)  # fmt: skip
 variant_option = click.option(
     "--variant", "variants", multiple=True, metavar="NAME",
     help="The variant to run, such as `strict` for composite or `labels` for pascal-50s; repeat it for several.",
@@ -80,33 +78,31 @@ def bench_command() -> None:
     capeval bench run flickr8k-expert -m cider_d -m bleu_4
     capeval bench run pascal-50s -m rouge_l --scores clipscore.csv --format json
     capeval bench run mine.jsonl --human score -m cider_d
+    capeval bench all --images photos/ --html leaderboard.html
+    capeval bench all -m mine:score
+    capeval bench overlap composite thumb
     """
 
 
 @bench_command.command("list")
 @options(data_option, format_option)
 def list_command(data: str | None, format_: str) -> None:
-    """List the benchmarks, where their files come from, and whether they are there."""
-    from capeval.bench.registry import benchmarks, data_root
+    """List the benchmarks, what each is for, where its files come from, and whether they are there."""
+    from capeval.bench.registry import benchmarks, missing_files
 
-    root = data_root(data)
-    found = []
-    for each in benchmarks().values():
-        needed = [source for variant in each.default_variants for source in each.needed(variant)]
-        missing = [source.path for source in dict.fromkeys(needed) if not (root / source.path).is_file()]
-        found.append((each, missing))
+    found = [(each, missing_files(each, data)) for each in benchmarks().values()]
     if format_ == "json":
         print_json(
             [
                 {
                     "benchmark": each.name,
                     "summary": each.summary,
+                    "purpose": each.purpose,
                     "variants": [variant for variant in each.variants if variant],
                     "default_variants": [variant for variant in each.default_variants if variant],
                     "papers": each.comparable(),
                     "files": {source.path: source.sha256 for source in each.sources},
                     "missing": missing,
-                    "purpose": each.purpose,
                     "holds": each.holds,
                     "citation": each.citation,
                     "licence": each.licence,
@@ -116,12 +112,34 @@ def list_command(data: str | None, format_: str) -> None:
             ]
         )
         return
-    header = ["benchmark", "what", "data", "citation", "licence"]
+    header = ["benchmark", "for", "what", "data", "citation", "licence"]
     rows = [
-        [each.name, each.summary, "missing" if missing else "there", each.citation, each.licence]
+        [each.name, each.purpose, each.summary, "missing" if missing else "there", each.citation, each.licence]
         for each, missing in found
     ]
     print_table(header, rows)
+
+
+@bench_command.command("overlap")
+@click.argument("names", metavar="[A B]...", nargs=-1, type=Reads(_files))
+@options(data_option, format_option)
+def overlap_command(names: tuple[str, ...], data: str | None, format_: str) -> None:
+    """Count the pictures that benchmarks share: of A and B, of each two of several, or of all whose files are there.
+
+    Pictures are compared by COCO's number or Flickr's id, whatever their files are called.
+    """
+    from capeval.bench.overlap import overlaps
+
+    if len(names) == 1:
+        raise click.UsageError("name two benchmarks or more, or none for all")
+    with running() as run:
+        found = list(overlaps(names, data, run))
+    if format_ == "json":
+        print_json([each._asdict() for each in found])
+        return
+    shared = found if names else [each for each in found if each.both]
+    rows = [[each.a, each.b, f"{each.both:,}", f"{each.pictures_a:,}", f"{each.pictures_b:,}"] for each in shared]
+    print_table(["a", "b", "in both", "in a", "in b"], rows, numbers=[2, 3, 4])
 
 
 @bench_command.command("rows")
@@ -145,7 +163,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...], human: 
 @bench_command.command("run")
 @name_argument
 @options(
-    metrics_option,
+    own_metrics_option,
     click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="Scores made elsewhere, by id: CSV, TSV or JSONL. `capeval bench rows NAME` shows the ids."),
     data_option,
@@ -165,6 +183,7 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...], human: 
     click.option("--counts", metavar="N,N,...", help="Pairs: accuracy with each of these numbers of references."),
     click.option("--combine", type=click.IntRange(min=0), default=0, metavar="N",
                  help="Ratings: try all combinations of up to N metrics."),
+    allow_seen_option,
     threads_option,
     resamples_option,
     seed_option,
@@ -185,8 +204,9 @@ def run_command(
     ties: str,
     counts: str | None,
     combine: int,
+    allow_seen: bool,
     threads: int,
-    resamples: int,
+    resamples: int | None,
     seed: int,
 ) -> None:
     """Run the benchmark NAME with some metrics, or with every one that is installed.
@@ -195,17 +215,18 @@ def run_command(
     or two captions of which the first is better. docs/tasks/bench.md has an example.
 
     Intervals (95 %) and p-values resample images. Every number in the JSON has its interval; p-values between metrics
-    are in `comparisons`.
+    are in `comparisons`. Metrics come in the order of the main figure; `best` marks the first one and those that cannot
+    be told apart from it.
     """
     from capeval.bench import Settings, run
 
-    wanted = checked(metrics)
+    refuse_wrong(metrics)
     refuse_both_pictures(images, features)
     settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts))
     with running(threads=threads) as run_:
         outcome = run(
-            name, wanted, scores=files, data=data, images=images, features=features, variants=variants,
-            human=human, settings=settings, run=run_,
+            name, metrics or None, scores=files, data=data, images=images, features=features, variants=variants,
+            human=human, settings=settings, allow_seen=allow_seen, run=run_,
         )  # fmt: skip
         found = structs.replace(decode_as(BenchDocument, outcome.to_dict()), command=command_line())
     keep_json(json_file, found)
@@ -213,6 +234,8 @@ def run_command(
         print_document(found)
         return
     note(f"{found.benchmark}: {found.rows:,} rows" + (f", judged by {found.human}" if found.human else ""))
+    if found.purpose not in (None, "test"):
+        note(f"{found.benchmark} is for {found.purpose}: the figures are no test")
     if found.pictures is not None:
         note(f"pictures of {found.pictures:,} images were found")
     _print_metrics(found)
@@ -237,17 +260,20 @@ def _print_metrics(found: BenchDocument) -> None:
     rows = [_cells(row) for row in found.metrics]
     header = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[row.get(key, "") for key in header] for row in rows]
-    print_table(
-        header, cells, numbers=[i for i, key in enumerate(header) if key not in ("metric", "seen", "worst_kind")]
-    )
+    texts = ("metric", "best", "seen", "worst_kind")
+    print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in texts])
 
 
 def _cells(row: MetricRow) -> dict[str, str]:
-    cells = row.tags | {"metric": row.metric, "rows": f"{row.rows:,}", "left_out": f"{row.left_out:,}"}
+    cells = row.tags | {"metric": row.metric}
+    if row.best is not None:
+        cells["best"] = "*" if row.best else ""
+    cells |= {"rows": f"{row.rows:,}", "left_out": f"{row.left_out:,}"}
     if row.ties is not None:
         cells["ties"] = f"{row.ties:,.10g}"
-    brief = len(row.estimates) > _MOST_INTERVALS
-    cells |= {key: _shown(each, brief=brief and key != "mean") for key, each in row.estimates.items()}
+    known = {key: each for key, each in row.estimates.items() if each.n != 0}  # kinds of pairs that were scored
+    brief = len(known) > _MOST_INTERVALS
+    cells |= {key: _shown(each, brief=brief and key != "mean") for key, each in known.items()}
     for measure in ("m1", "m2") if row.measures else ():
         for name in ("pearson", "spearman", "kendall_b"):
             cells[f"{measure} {name}"] = _shown(row.measures[measure][name])
@@ -272,3 +298,6 @@ def _shown(estimate: Estimate, *, brief: bool = False) -> str:
         return f"{estimate.value:.{digits}f}"
     low, high = ("-" if each is None else f"{each:.{digits}f}" for each in (estimate.low, estimate.high))
     return f"{estimate.value:.{digits}f} [{low}, {high}]"
+
+
+bench_command.add_command(all_command)

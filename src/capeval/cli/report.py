@@ -50,8 +50,8 @@ def report_command(
       capeval score results.json -r refs.json --per-caption each.jsonl --json scores.json
       capeval report scores.json each.jsonl --scores clipscore.csv -r refs.json -o report.html
 
-    A RESULT is what `capeval score`, `compare`, `bench run` or `robust` keeps with --json, or a file of `capeval score
-    --per-caption` (JSONL, CSV or TSV). The page is one file that needs no network.
+    A RESULT is what `capeval score`, `compare`, `bench run`, `bench all` or `robust` keeps with --json, or a file of
+    `capeval score --per-caption` (JSONL, CSV or TSV). The page is one file that needs no network.
     """
     if not (output or latex or markdown or figures):
         raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")

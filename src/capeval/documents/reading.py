@@ -19,6 +19,7 @@ from capeval.documents.types import (
     Comparisons,
     CurvesDocument,
     Document,
+    LeaderboardDocument,
     MetricRow,
     Part,
     ProbeDocument,
@@ -31,7 +32,8 @@ from capeval.version import __version__
 D = TypeVar("D", bound=Document)
 
 _SCHEMAS: dict[str, type[Document]] = {
-    str(kind.__struct_config__.tag): kind for kind in (ScoreDocument, CompareDocument, BenchDocument, RobustDocument)
+    str(kind.__struct_config__.tag): kind
+    for kind in (ScoreDocument, CompareDocument, BenchDocument, LeaderboardDocument, RobustDocument)
 }
 _CHECKS: dict[str, type[RobustDocument]] = {
     "robust-curves": CurvesDocument,
@@ -127,8 +129,8 @@ def _type_of(schema: Any, data: Mapping[str, Any], source: str) -> type[Document
                 file=source or None,
             )
         raise DataError(
-            "this is not a result that a report can show. It takes those of `capeval score`, `compare`, `bench run` "
-            "and `robust`",
+            "this is not a result that a report can show. It takes those of `capeval score`, `compare`, `bench run`, "
+            "`bench all` and `robust`",
             file=source or None,
             remedy="result",
         )

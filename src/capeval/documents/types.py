@@ -117,7 +117,9 @@ class MetricRow(Part, kw_only=True, frozen=True):
     worst_kind: str | None = None
     """The kind of pairs with the lowest accuracy."""
     seen: list[str] | None = None
-    """The data of the benchmark that the metric was trained on."""
+    """The data of the benchmark that the metric was trained on: the row is no test."""
+    best: bool | None = None
+    """Whether it is the best metric, or cannot be told apart from it."""
     tags: dict[str, str] = {}
     """The variant of the benchmark, by the name of what varies."""
 
@@ -148,6 +150,8 @@ class Comparisons(Part, kw_only=True, frozen=True):
     statistic: str = ""
     names: list[str]
     draws: Count | None = None
+    resamples: Count | None = None
+    """That intervals and p-values come from."""
     p_bootstrap_holm: Matrix | None = None
     p_williams: Matrix | None = None
     spearman_between_metrics: Matrix | None = None
@@ -243,8 +247,76 @@ class BenchDocument(Document, kw_only=True, frozen=True, tag="capeval.bench/1"):
     citation: str = ""
     human: str | None = None
     """The kind of judgement, where one of several was chosen."""
+    purpose: str | None = None
+    """What the benchmark is for: figures on one that is not for `test` are none."""
     pictures: Count | None = None
     """Images whose picture was found, where metrics looked at pictures."""
+
+
+# Leaderboard ----------------------------------------------------------------------------------------------------------
+
+
+class BoardColumn(Part, kw_only=True, frozen=True):
+    """One way of running a benchmark, and the statistic that it is known for."""
+
+    name: str
+    benchmark: str
+    variant: str
+    statistic: str
+    rows: Count
+    resamples: Count
+    summary: str = ""
+    citation: str = ""
+
+    @property
+    def digits(self) -> int:
+        """Percentages need fewer than correlations."""
+        return 1 if self.statistic == "mean" else 3
+
+
+class BoardCell(Part, kw_only=True, frozen=True):
+    """A metric on a benchmark; without a value where it has seen the benchmark, and `seen` says what of it."""
+
+    value: Number
+    low: Number = None
+    high: Number = None
+    rows: Count | None = None
+    left_out: Count | None = None
+    best: bool = False
+    """The best metric on this benchmark, or one that cannot be told apart from it."""
+    seen: list[str] | None = None
+
+
+class BoardRow(Part, kw_only=True, frozen=True):
+    metric: str
+    cells: dict[str, BoardCell]
+    """By name of the column."""
+
+
+class Quoted(Part, kw_only=True, frozen=True):
+    """Somebody else's figure, as it was published."""
+
+    column: str
+    metric: str
+    value: float
+    source: str
+    note: str = ""
+
+
+class LeaderboardDocument(Document, kw_only=True, frozen=True, tag="capeval.leaderboard/1"):
+    """Of `capeval bench all`: metrics by benchmarks, measured and quoted."""
+
+    columns: list[BoardColumn]
+    metrics: list[BoardRow]
+    quoted: list[Quoted]
+    left_out: dict[str, str]
+    """Benchmarks that are not in it, and why."""
+
+    def __post_init__(self) -> None:
+        known = {column.name for column in self.columns}
+        named = {name for row in self.metrics for name in row.cells} | {each.column for each in self.quoted}
+        if unknown := sorted(named - known):
+            raise ValueError(f"there is no column {', '.join(unknown)}")
 
 
 # Robustness -----------------------------------------------------------------------------------------------------------

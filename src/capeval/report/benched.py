@@ -78,7 +78,7 @@ def _part(benchmark: str, rows: Sequence[MetricRow], comparisons: Comparisons, a
     return Section(title, blocks, [each for each in below if each.blocks])
 
 
-def _word(key: str) -> str:
+def word_for(key: str) -> str:
     if " " in key:
         measure, statistic = key.split(" ", 1)
         return f"{measure.upper()}: {WORDS.get(statistic, statistic)}"
@@ -108,9 +108,10 @@ def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table
         any(r.worst_kind for r in rows),
         any(r.seen for r in rows),
     )
+    has_best = any(row.best is not None for row in rows)
     cells = []
     for row in rows:
-        line = [name_cell(row.metric), count(row.rows)]
+        line = [name_cell(row.metric), *([Cell("yes" if row.best else "")] if has_best else []), count(row.rows)]
         for key in columns:
             one = row.flat().get(key)
             is_best = len(rows) > 1 and one is not None and one.value is not None and one.value == best[key]
@@ -120,20 +121,38 @@ def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table
         line += [Cell(row.worst_kind or "")] if has_worst else []
         line += [Cell(", ".join(row.seen or ()))] if has_seen else []
         cells.append(line)
-    header = ["metric", "rows", *map(_word, columns), *(["left out"] if has_left_out else [])]
-    header += ["ties"] if has_ties else []
-    header += [*(["worst kind"] if has_worst else []), *(["has seen in training"] if has_seen else [])]
-    return Table("Agreement with people, with 95 % intervals (images resampled)", header, cells)
+    header = [
+        "metric",
+        *(["may be best"] if has_best else []),
+        "rows",
+        *map(word_for, columns),
+        *(["left out"] if has_left_out else []),
+        *(["ties"] if has_ties else []),
+        *(["worst kind"] if has_worst else []),
+        *(["has seen in training"] if has_seen else []),
+    ]
+    told = "Agreement with people, with 95 % intervals (images resampled)"
+    if has_best:
+        told += "; the metrics that may be best cannot be told apart from the first one"
+    return Table(told, header, cells)
 
 
 def _pairs_table(rows: Sequence[MetricRow]) -> Table | None:
-    keys = [key for key, each in rows[0].estimates.items() if each.is_percentage and key != "mean"]
-    counts = [[row.estimates[key].n for key in keys] for row in rows]
-    known = [[each for each in line if isinstance(each, int)] for line in counts]
-    if len(keys) < 2 or len({each for line in known for each in line}) < 2:
+    keys = list(dict.fromkeys(key for row in rows for key, each in row.estimates.items() if each.is_percentage))
+    keys = [key for key in keys if key != "mean"]
+    scored = [[_pairs_scored(row, key) for key in keys] for row in rows]
+    if len(keys) < 2 or len({each for line in scored for each in line if each is not None}) < 2:
         return None  # every kind has as many
-    cells = [[name_cell(row.metric), *map(count, line)] for row, line in zip(rows, known)]
-    return Table("Pairs of each kind that were scored", ["metric", *map(_word, keys)], cells)
+    cells = [
+        [name_cell(row.metric), *(Cell("") if each is None else count(each) for each in line)]
+        for row, line in zip(rows, scored)
+    ]
+    return Table("Pairs of each kind that were scored", ["metric", *map(word_for, keys)], cells)
+
+
+def _pairs_scored(row: MetricRow, kind: str) -> int | None:
+    found = row.estimates.get(kind)
+    return found.n if found is not None and isinstance(found.n, int) else None
 
 
 def _mean_judgement_table(rows: Sequence[MetricRow]) -> Table | None:
@@ -141,7 +160,7 @@ def _mean_judgement_table(rows: Sequence[MetricRow]) -> Table | None:
     if not keys:
         return None
     cells = [[name_cell(row.metric), *(number((row.mean_judgement or {}).get(key)) for key in keys)] for row in rows]
-    return Table("Agreement with the mean judgement of each caption", ["metric", *map(_word, keys)], cells)
+    return Table("Agreement with the mean judgement of each caption", ["metric", *map(word_for, keys)], cells)
 
 
 def _system_table(rows: Sequence[MetricRow]) -> Table | None:
@@ -154,7 +173,7 @@ def _system_table(rows: Sequence[MetricRow]) -> Table | None:
         for metric, level in found
     ]
     title = "Agreement over systems: scores of their captions together, and their mean judgement"
-    return Table(title, ["metric", "systems", *map(_word, keys)], cells)
+    return Table(title, ["metric", "systems", *map(word_for, keys)], cells)
 
 
 def _forest(rows: Sequence[MetricRow], key: str, slug: str) -> Figure:
@@ -166,8 +185,8 @@ def _forest(rows: Sequence[MetricRow], key: str, slug: str) -> Figure:
     digits = 1 if any(each.is_percentage for _, each in found) else 3
     told = "The line holds 95 % of the resamples. Overlapping lines do not mean equal metrics: see the tests of pairs."
     return Figure(
-        f"{slug}-agreement-{key.replace(' ', '-')}", f"Agreement with people, {_word(key)}", told,
-        Forest(points, _word(key), digits=digits),
+        f"{slug}-agreement-{key.replace(' ', '-')}", f"Agreement with people, {word_for(key)}", told,
+        Forest(points, word_for(key), digits=digits),
     )  # fmt: skip
 
 
@@ -187,7 +206,9 @@ def _significance(comparisons: Comparisons, names: Sequence[str], slug: str) -> 
         )
         if min((p for line in values for p in line if p is not None), default=1) >= 0.05:
             told += " With few resamples corrected p-values cannot be small: more resamples tell more."
-        title = f"Is the difference in {_word(comparisons.statistic)} more than chance?"
+        if comparisons.resamples is not None:
+            told += f" {comparisons.resamples:,} resamples."
+        title = f"Is the difference in {word_for(comparisons.statistic)} more than chance?"
         blocks.append(_p_values("bootstrap", title, told, names, values, slug))
     if comparisons.p_williams is not None:
         values = _ordered(comparisons.p_williams, comparisons.names, names)
@@ -244,5 +265,5 @@ def _combinations(comparisons: Comparisons) -> list[Block]:
             f"Each metric is scaled to [0, 1] and added; the best {len(rows)} of {len(found):,} combinations. They "
             "were chosen on these judgements, so expect a little less on others."
         ),
-        Table("Best combinations of metrics", ["metrics", _word(comparisons.statistic)], rows),
+        Table("Best combinations of metrics", ["metrics", word_for(comparisons.statistic)], rows),
     ]

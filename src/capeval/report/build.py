@@ -9,13 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from capeval.documents import BenchDocument, CompareDocument, Document, RobustDocument, ScoreDocument, decode
+from capeval.documents import (
+    BenchDocument,
+    CompareDocument,
+    Document,
+    LeaderboardDocument,
+    RobustDocument,
+    ScoreDocument,
+    decode,
+)
 from capeval.documents.types import AttacksDocument, ChoicesDocument, CurvesDocument, ProbeDocument
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, source_name, writing
 from capeval.report import html, tables
 from capeval.report.benched import benchmark_section
 from capeval.report.blocks import Block, Cell, Code, Figure, Section, Table, name_cell
+from capeval.report.board import leaderboard_section
 from capeval.report.compared import comparison_section
 from capeval.report.inputs import CaptionScores, References, read_result
 from capeval.report.plain import captions_section, scores_section
@@ -169,6 +178,8 @@ def _section(data: Document, shown: str) -> Section:
         return comparison_section(data, shown)
     if isinstance(data, BenchDocument):
         return benchmark_section(data, shown)
+    if isinstance(data, LeaderboardDocument):
+        return leaderboard_section(data, shown)
     if isinstance(data, RobustDocument):
         return robust_section(data, shown)
     raise TypeError(f"there is no section for {type(data).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from capeval.report.blocks import Cell, Code, Figure, Section, Table
+from capeval.report.blocks import Cell, Code, Figure, Section, Table, Text
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -71,7 +71,7 @@ def escape_latex(text: str) -> str:
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """Headings, tables and commands."""
+    """Headings, texts, tables and commands."""
     lines = [f"# {escape_markdown(title)}"]
     for section in sections:
         lines += _markdown_section(section, 2)
@@ -84,6 +84,8 @@ def _markdown_section(section: Section, level: int) -> list[str]:
         if isinstance(block, Code):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", "\n".join(block.lines))), default=0))
             inside += ["", fence, *block.lines, fence]
+        if isinstance(block, Text):
+            inside += ["", escape_markdown(block.text)]
         table = block.table if isinstance(block, Figure) else block if isinstance(block, Table) else None
         if table:
             inside += ["", f"**{escape_markdown(table.caption)}**", "", *_markdown_table(table)]

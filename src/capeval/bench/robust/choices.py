@@ -8,7 +8,7 @@ from typing import Any
 
 from capeval.bench import accuracy
 from capeval.bench.agreement import Estimate
-from capeval.bench.correlation import image_draws
+from capeval.bench.draws import image_draws
 from capeval.bench.pairs import Pairs
 from capeval.bench.robust.result import RobustnessResult
 from capeval.bench.scoring import Scorer

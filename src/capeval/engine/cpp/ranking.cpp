@@ -5,55 +5,59 @@
 namespace capeval {
 namespace {
 
-constexpr int64_t resamples_per_block = 8;
+// Resamples that are measured side by side, in one walk through the rows: their weights of a row lie next to each other,
+// and the loops over them become vector code. Counts are doubles, which are exact up to 2^53.
+constexpr int lanes = 8;
+
+struct Lanes {
+    double at[lanes] = {};
+};
+
+inline void add(Lanes& sum, const Lanes& other) {
+    for (int i = 0; i < lanes; ++i) sum.at[i] += other.at[i];
+}
+
+inline void add_pairs(Lanes& sum, const Lanes& count) {
+    for (int i = 0; i < lanes; ++i) sum.at[i] += count.at[i] * (count.at[i] - 1) / 2;
+}
 
 // Totals of what was put at each place, for all places up to one, in logarithmic time (a Fenwick tree).
 class RunningTotals {
 public:
     explicit RunningTotals(int64_t size) : sums_(static_cast<size_t>(size) + 1) {}
 
-    void clear() { std::fill(sums_.begin(), sums_.end(), 0); }
+    void clear() { std::fill(sums_.begin(), sums_.end(), Lanes{}); }
 
-    void add(int64_t place, int64_t amount) {
+    void put(int64_t place, const Lanes& amount) {
         const auto size = static_cast<int64_t>(sums_.size());
-        for (int64_t at = place + 1; at < size; at += at & -at) sums_[at] += amount;
+        for (int64_t at = place + 1; at < size; at += at & -at) add(sums_[at], amount);
     }
 
-    int64_t up_to(int64_t place) const {
-        int64_t sum = 0;
-        for (int64_t at = place + 1; at > 0; at -= at & -at) sum += sums_[at];
+    Lanes up_to(int64_t place) const {
+        Lanes sum;
+        for (int64_t at = place + 1; at > 0; at -= at & -at) add(sum, sums_[at]);
         return sum;
     }
 
 private:
-    std::vector<int64_t> sums_;
+    std::vector<Lanes> sums_;
 };
 
-int64_t pairs(int64_t count) { return count * (count - 1) / 2; }
-
-// The weight of each value of one variable in a resample.
+// What is summed over the values of one variable, value by value in their order.
 struct Totals {
-    std::vector<int64_t> weight;
-    std::vector<double> centred_rank;
-    int64_t ties = 0;
-    int64_t values = 0;
-    double square = 0;
+    Lanes before, ties, values, square;
 
-    explicit Totals(int64_t size) : weight(size), centred_rank(size) {}
-
-    void finish(int64_t rows) {
-        int64_t before = 0;
-        ties = values = 0;
-        square = 0;
-        for (size_t value = 0; value < weight.size(); ++value) {
-            const int64_t own = weight[value];
-            const auto rank = static_cast<double>(2 * before + own - rows);  // twice the mid-rank, less its mean
-            centred_rank[value] = rank;
-            square += static_cast<double>(own) * rank * rank;
-            ties += pairs(own);
-            values += own > 0;
-            before += own;
+    // Takes the weight of the next value, and gives twice its mid-rank, less twice the mean rank.
+    Lanes next(const Lanes& own, const Lanes& rows) {
+        Lanes rank;
+        for (int i = 0; i < lanes; ++i) {
+            rank.at[i] = 2 * before.at[i] + own.at[i] - rows.at[i];
+            square.at[i] += own.at[i] * rank.at[i] * rank.at[i];
+            values.at[i] += own.at[i] > 0 ? 1.0 : 0.0;
         }
+        add_pairs(ties, own);
+        add(before, own);
+        return rank;
     }
 };
 
@@ -80,70 +84,68 @@ struct Sorted {
     size_t rows() const { return x.size(); }
 };
 
-class Resample {
+class Resamples {
 public:
-    explicit Resample(const Sorted& sorted)
-        : sorted_(sorted), total_x_(sorted.size_x), total_y_(sorted.size_y), seen_(sorted.size_y) {}
+    Resamples(const Sorted& sorted, int64_t groups)
+        : sorted_(sorted), weights_(groups), rank_y_(sorted.size_y), seen_(sorted.size_y) {}
 
-    void measure(const int32_t* weights, double* stats) {
-        const int64_t rows = count(weights);
-        int64_t ties_both = 0, discordant = 0;
-        double product = 0;
+    // Of up to `lanes` resamples; those that are missing count as empty ones.
+    void measure(const int32_t* weights, int count, double* stats) {
+        const auto groups = static_cast<int64_t>(weights_.size());
+        for (int64_t g = 0; g < groups; ++g) {
+            for (int i = 0; i < lanes; ++i) weights_[g].at[i] = i < count ? weights[i * groups + g] : 0;
+        }
+        Lanes rows;
+        std::fill(rank_y_.begin(), rank_y_.end(), Lanes{});
+        for (size_t row = 0; row < sorted_.rows(); ++row) {
+            add(rank_y_[sorted_.y[row]], weights_[sorted_.group[row]]);
+            add(rows, weights_[sorted_.group[row]]);
+        }
+        Totals x, y;
+        for (Lanes& own : rank_y_) own = y.next(own, rows);
+        Lanes ties_both, discordant, product;
         seen_.clear();
-        int64_t seen = 0;
         for (size_t begin = 0; begin < sorted_.rows();) {
             size_t end = begin;
-            int64_t class_weight = 0, pair_weight = 0;
+            Lanes own;
             for (; end < sorted_.rows() && sorted_.x[end] == sorted_.x[begin]; ++end) {
-                if (end > begin && sorted_.y[end] != sorted_.y[end - 1]) {
-                    ties_both += pairs(pair_weight);
-                    pair_weight = 0;
-                }
-                const int64_t weight = weights[sorted_.group[end]];
-                if (weight == 0) continue;
-                const int32_t y = sorted_.y[end];
-                pair_weight += weight;
-                class_weight += weight;
-                discordant += weight * (seen - seen_.up_to(y));
-                product += static_cast<double>(weight) * total_x_.centred_rank[sorted_.x[end]] *
-                           total_y_.centred_rank[y];
+                add(own, weights_[sorted_.group[end]]);
             }
-            ties_both += pairs(pair_weight);
+            const Lanes seen = x.before, rank_x = x.next(own, rows);
+            Lanes same;  // of the rows with the same x and y
             for (size_t row = begin; row < end; ++row) {
-                const int64_t weight = weights[sorted_.group[row]];
-                if (weight > 0) seen_.add(sorted_.y[row], weight);
+                if (row > begin && sorted_.y[row] != sorted_.y[row - 1]) {
+                    add_pairs(ties_both, same);
+                    same = Lanes{};
+                }
+                const Lanes& weight = weights_[sorted_.group[row]];
+                const Lanes& rank_y = rank_y_[sorted_.y[row]];
+                const Lanes below = seen_.up_to(sorted_.y[row]);
+                add(same, weight);
+                for (int i = 0; i < lanes; ++i) {
+                    discordant.at[i] += weight.at[i] * (seen.at[i] - below.at[i]);
+                    product.at[i] += weight.at[i] * rank_x.at[i] * rank_y.at[i];
+                }
             }
-            seen += class_weight;
+            add_pairs(ties_both, same);
+            for (size_t row = begin; row < end; ++row) seen_.put(sorted_.y[row], weights_[sorted_.group[row]]);
             begin = end;
         }
-        const int64_t untied = pairs(rows) - total_x_.ties - total_y_.ties + ties_both;
-        const double found[rank_columns] = {
-            static_cast<double>(rows),            static_cast<double>(untied - 2 * discordant),
-            static_cast<double>(total_x_.ties),   static_cast<double>(total_y_.ties),
-            static_cast<double>(total_x_.values), static_cast<double>(total_y_.values),
-            product,                              total_x_.square,
-            total_y_.square};
-        std::copy(found, found + rank_columns, stats);
+        for (int i = 0; i < count; ++i) {
+            const double untied = rows.at[i] * (rows.at[i] - 1) / 2 - x.ties.at[i] - y.ties.at[i] + ties_both.at[i];
+            const double found[rank_columns] = {rows.at[i],     untied - 2 * discordant.at[i],
+                                                x.ties.at[i],   y.ties.at[i],
+                                                x.values.at[i], y.values.at[i],
+                                                product.at[i],  x.square.at[i],
+                                                y.square.at[i]};
+            std::copy(found, found + rank_columns, stats + i * rank_columns);
+        }
     }
 
 private:
-    int64_t count(const int32_t* weights) {
-        std::fill(total_x_.weight.begin(), total_x_.weight.end(), 0);
-        std::fill(total_y_.weight.begin(), total_y_.weight.end(), 0);
-        int64_t rows = 0;
-        for (size_t row = 0; row < sorted_.rows(); ++row) {
-            const int64_t weight = weights[sorted_.group[row]];
-            total_x_.weight[sorted_.x[row]] += weight;
-            total_y_.weight[sorted_.y[row]] += weight;
-            rows += weight;
-        }
-        total_x_.finish(rows);
-        total_y_.finish(rows);
-        return rows;
-    }
-
     const Sorted& sorted_;
-    Totals total_x_, total_y_;
+    std::vector<Lanes> weights_;
+    std::vector<Lanes> rank_y_;  // first the weight of each value of y
     RunningTotals seen_;
 };
 
@@ -159,9 +161,9 @@ Buffer<double> rank_stats(View<int32_t> x, View<int32_t> y, View<int32_t> group,
     check_range(weights, int64_t{INT32_MAX} + 1, "weights must not be negative");
     const Sorted sorted(x, y, group);
     Buffer<double> stats(resamples * rank_columns);
-    for_blocks(resamples, resamples_per_block, threads, [&](int64_t begin, int64_t end) {
-        Resample resample(sorted);
-        for (int64_t r = begin; r < end; ++r) resample.measure(weights.data + r * groups, stats.data() + r * rank_columns);
+    for_blocks(resamples, lanes, threads, [&](int64_t begin, int64_t end) {
+        Resamples(sorted, groups)
+            .measure(weights.data + begin * groups, static_cast<int>(end - begin), stats.data() + begin * rank_columns);
     });
     return stats;
 }

@@ -1,0 +1,41 @@
+"""Options that the commands of `capeval bench` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from capeval.cli.paths import Reads, metric_files, no_files
+from capeval.errors import CapevalError
+
+data_option = click.option(
+    "--data", metavar="ROOT", type=Reads(no_files),  # NAME says which of its files are read
+    help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared/data.",
+)  # fmt: skip
+format_option = click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="How results are printed.",
+)  # fmt: skip
+resamples_option = click.option(
+    "--resamples", type=click.IntRange(min=1), show_default="as many as can tell the metrics apart, from 1000 on",
+    help="How many resamples intervals and p-values come from.",
+)  # fmt: skip
+own_metrics_option = click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="EXPR", type=Reads(metric_files),
+    help="Metric, score or expression such as 'cider_d(df=coco-val2014)', or a function of your own as module:function "
+    "(one score for each row of a dataset); repeat it for several. Without it: every metric. `capeval list` has them.",
+)  # fmt: skip
+allow_seen_option = click.option(
+    "--allow-seen", is_flag=True, help="Show metrics that were trained on the benchmark or its pictures, marked."
+)
+
+
+def refuse_wrong(metrics: Sequence[str]) -> None:
+    """Refuses expressions and functions that are wrong, before any file is read."""
+    from capeval.bench.scoring import Scorer
+
+    try:
+        Scorer.of(metrics)
+    except CapevalError as problem:
+        raise click.UsageError(str(problem)) from problem
