@@ -112,22 +112,24 @@ class Corpus:
         number = {image: i for i, image in enumerate(self.images)}
         return np.array([number[image] for image in self.dataset.images], np.int32)
 
-    def vectors(self) -> Floats:
-        """One feature vector for each of `images`."""
-        return self.memo("vectors", lambda: self._source().vectors(self.images))
-
-    def regions(self, start: int, stop: int) -> Floats:
-        """The regions of `images[start:stop]`; they are too large to be held for all."""
-        return self._source().regions(self.images[start:stop])
-
-    def boxes(self, start: int, stop: int) -> Floats | None:
-        """Where the regions of `images[start:stop]` are, if that is known."""
-        return self._source().boxes(self.images[start:stop])
-
-    def _source(self) -> Features:
+    def features(self, encoder: str = "") -> Features:
+        """What is seen of the pictures: by that encoder where there are pictures, else by the one that is there."""
         if self.dataset.features is None:
             raise DataError("there are no pictures: give a folder of them, or their features")
-        return self.dataset.features
+        return self.dataset.features.by(encoder)
+
+    def vectors(self, encoder: str = "") -> Floats:
+        """One feature vector for each of `images`."""
+        seen = self.features(encoder)
+        return self.memo(("vectors", seen.encoder), lambda: seen.vectors(self.images))
+
+    def regions(self, start: int, stop: int, encoder: str = "") -> Floats:
+        """The regions of `images[start:stop]`; they are too large to be held for all."""
+        return self.features(encoder).regions(self.images[start:stop])
+
+    def boxes(self, start: int, stop: int, encoder: str = "") -> Floats | None:
+        """Where the regions of `images[start:stop]` are, if that is known."""
+        return self.features(encoder).boxes(self.images[start:stop])
 
 
 def _split_words(pieces: Words) -> Words:

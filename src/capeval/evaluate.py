@@ -54,7 +54,7 @@ def evaluate(
     if not scored and metrics is None:
         raise CapevalError("there is no metric that needs no more than what is given")
     hashes, counts = _reference_columns(dataset)
-    pictures = dataset.features if any(each.looks for each in scored) else None
+    pictures = dataset.features if any(each.pictures for each in scored) else None
     return Result(
         dataset.ids,
         dataset.images,
@@ -64,7 +64,6 @@ def evaluate(
         hashes[dataset.group],
         tuple(scored),
         run.tokenizer,
-        "" if pictures is None else pictures.encoder or pictures.digest[:12],
         None if pictures is None else _picture_hashes(pictures, dataset.images),
     )
 
@@ -119,19 +118,26 @@ def _score(selection: Selection, corpus: Corpus, digest: str) -> Scored:
             f"a file that {selection.metric.info.name} reads was changed while it was scoring: {before} before, "
             f"{extras} after. Score again"
         )
-    return Scored(selection.metric, selection.names, stats, extras, "pictures" in selection.metric.needs())
+    return Scored(selection.metric, selection.names, stats, extras, _seen(selection.metric, corpus))
+
+
+def _seen(metric: Metric, corpus: Corpus) -> str:
+    """What the features of the pictures are that a metric looks at; empty where it looks at none."""
+    if "pictures" not in metric.needs():
+        return ""
+    kinds = [corpus.features(name) for name in metric.encoders(corpus.run) or ("",)]
+    return "+".join(dict.fromkeys(each.encoder or each.digest[:12] for each in kinds))
 
 
 def _stats(metric: Metric, corpus: Corpus, extras: Mapping[str, Any], digest: str) -> Array:
     """The statistics of a metric, from an earlier run where it kept them."""
     if corpus.run.kept is None:
         return corpus.stats(metric)
-    features, kind = corpus.dataset.features, type(metric)
-    looks = features is not None and "pictures" in metric.needs()
+    kind, seen = type(metric), _seen(metric, corpus)
     decides = (
         "stats", __version__, f"{kind.__module__}.{kind.__qualname__}", label(metric, metric.info.name, full=True),
         metric.info.revision, dict(extras), corpus.run.tokenizer, digest,
-        [features.encoder, *features.contents(corpus.images)] if features is not None and looks else "",
+        [seen, *corpus.features().contents(corpus.images)] if seen else "",
     )  # fmt: skip
     return kept_array(corpus.run.kept, label(metric, metric.info.name), decides, lambda: corpus.stats(metric))
 

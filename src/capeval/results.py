@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Ranges = dict[str, tuple[float, float]]
 """The interval of each score."""
 
-_FORMAT = 2
+_FORMAT = 3
 _COLUMNS = ("ids", "images", "candidates", "systems")
 
 
@@ -44,8 +44,8 @@ class Scored:
     stats: Array
     extras: Mapping[str, Any]
     """What the signature says beyond the parameters, as it was when the statistics were made."""
-    looks: bool = False
-    """Whether it looked at pictures."""
+    pictures: str = ""
+    """What the features of the pictures are that it looked at: their encoder, else the start of their hash."""
 
     @cached_property
     def columns(self) -> list[int]:
@@ -74,8 +74,6 @@ class Result:
     reference_hashes: npt.NDArray[np.uint64]
     scored: tuple[Scored, ...]
     tokenizer: str = "ptb"
-    pictures: str = ""
-    """What the picture features are: their encoder, else the start of their hash."""
     picture_hashes: npt.NDArray[np.uint64] | None = None
     """For each row a hash of its image's name and picture, where a metric looked at pictures."""
     version: str = __version__
@@ -100,10 +98,10 @@ class Result:
         low, high = int(self.reference_counts.min()), int(self.reference_counts.max())
         count = str(low) if low == high else f"{low}-{high}"
         data = _digest(self.reference_hashes)
-        seen = "" if self.picture_hashes is None else f"|pictures:{self.pictures}/{_digest(self.picture_hashes)}"
+        seen = "" if self.picture_hashes is None else _digest(self.picture_hashes)
         signatures = {}
         for each in self.scored:
-            extras = seen if each.looks else ""
+            extras = f"|pictures:{each.pictures}/{seen}" if each.pictures else ""
             extras += "".join(f"|{key}:{value}" for key, value in each.extras.items())
             for name, key in zip(each.names, each.labels, strict=True):
                 signatures[key] = (
@@ -124,7 +122,6 @@ class Result:
             self.reference_hashes[picked],
             tuple(replace(each, stats=each.stats[picked]) for each in self.scored),
             self.tokenizer,
-            self.pictures,
             None if self.picture_hashes is None else self.picture_hashes[picked],
             self.version,
         )
@@ -230,14 +227,13 @@ def save(result: Result, path: PathLike) -> None:
         "format": _FORMAT,
         "version": result.version,
         "tokenizer": result.tokenizer,
-        "pictures": result.pictures,
         "metrics": [
             {
                 "expression": label(s.metric, s.metric.info.name),
                 "names": s.names,
                 "revision": s.metric.info.revision,
                 "extras": dict(s.extras),
-                "looks": s.looks,
+                "pictures": s.pictures,
             }
             for s in result.scored
         ],
@@ -293,7 +289,6 @@ def join(results: Sequence[Result]) -> Result:
             for i, scored in enumerate(first.scored)
         ),
         tokenizer=first.tokenizer,
-        pictures=first.pictures,
         picture_hashes=_joined([result.picture_hashes for result in results]),
         version="+".join(sorted({result.version for result in results})),
     )
@@ -303,7 +298,7 @@ def refuse_to_join(first: Result, other: Result) -> None:
     """Where two results were scored in different ways, or a metric's scores depend on all rows together."""
     if other.tokenizer != first.tokenizer or _kinds(other) != _kinds(first):
         raise DataError(f"the parts were scored differently: {_kinds(first)} and {_kinds(other)}")
-    if other.pictures != first.pictures:
+    if [each.pictures for each in other.scored] != [each.pictures for each in first.scored]:
         raise DataError("the parts were scored with features of different kinds: score them with the same encoder")
     if (used := _extras(other)) != _extras(first):
         raise DataError(
@@ -347,10 +342,10 @@ def _result(archive: Any, name: str) -> Result:
         metric = parse(each["expression"]).metric
         if metric.info.revision != each["revision"]:
             raise DataError(f"{metric.info.name} has changed since: score the part again with this capeval", file=name)
-        if not isinstance(each["extras"], dict) or not isinstance(each["looks"], bool):
+        if not isinstance(each["extras"], dict) or not isinstance(each["pictures"], str):
             raise ValueError("its signatures are not complete")
         scored.append(
-            Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"], each["extras"], each["looks"])
+            Scored(metric, tuple(_strings(each["names"])), archive[f"stats_{i}"], each["extras"], each["pictures"])
         )
         if not set(scored[-1].names) <= set(metric.info.names):
             raise ValueError("unknown score names")
@@ -368,7 +363,6 @@ def _result(archive: Any, name: str) -> Result:
         reference_hashes=hashes,
         scored=tuple(scored),
         tokenizer=str(meta["tokenizer"]),
-        pictures=str(meta["pictures"]),
         picture_hashes=seen,
         version=str(meta["version"]),
     )

@@ -47,6 +47,9 @@ class Features(Protocol):
 
     def __contains__(self, image: object) -> bool: ...
 
+    def by(self, encoder: str) -> Features:
+        """The same pictures as another encoder sees them, where that can be told; else these features."""
+
     def contents(self, images: Sequence[str]) -> list[str]:
         """For each image a text that is another one where its picture, or its features, are others."""
 
@@ -54,7 +57,7 @@ class Features(Protocol):
         """[n, d]"""
 
     def regions(self, images: Sequence[str]) -> Floats:
-        """[n, r, d]"""
+        """[n, r, e]; a region's vector may have another length than a picture's."""
 
     def boxes(self, images: Sequence[str]) -> Floats | None:
         """[n, r, 4]: where each region is, if that is known."""
@@ -234,6 +237,10 @@ class Metric:
     def needs(self) -> tuple[str, ...]:
         """What this metric, with its parameters, must have beside the candidates."""
         return self.info.needs
+
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        """Whose features of pictures it looks at, such as `lite0/7878a0d1b80f`; none: whatever is there."""
+        return ()
 
     def hint_without_pictures(self) -> str:
         """A hint for users without pictures, such as the name of a variant that needs none."""

@@ -70,7 +70,8 @@ def caption_command(
 
     run = Run(threads=threads, progress=Terminal())
     writer = open_captioner(checkpoint, run)
-    pictures: Any = open_pictures(folder, features, run)
+    given: Any = open_pictures(folder, features, run)
+    pictures = given.by(writer.encoder)
     writer.check(pictures.dim, pictures.encoder)
     wanted = _chosen(pictures, ids)
     rows: list[dict[str, Any]] = []

@@ -72,12 +72,18 @@ class FeatureSource(Features, ABC):
 
     @property
     @abstractmethod
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """Numbers in the vector of a picture."""
 
     @property
     @abstractmethod
     def region_count(self) -> int:
         """Regions a picture, the most if they differ; 0 where there are none."""
+
+    @property
+    @abstractmethod
+    def region_dim(self) -> int:
+        """Numbers in the vector of a region; 0 where there are none."""
 
     @property
     @abstractmethod
@@ -104,12 +110,16 @@ class FeatureSource(Features, ABC):
     def __contains__(self, image: object) -> bool:
         return isinstance(image, str) and self.names.find(image) is not None
 
+    def by(self, encoder: str) -> Features:
+        """The same pictures as another encoder sees them, where that can be told; else these features."""
+        return self
+
     def vectors(self, images: Sequence[str]) -> Floats:
         """One vector for each image, [n, dim]."""
         return self._checked("vector", images)
 
     def regions(self, images: Sequence[str]) -> Floats:
-        """The regions of each image, [n, regions, dim], of which all must have the same number.
+        """The regions of each image, [n, regions, region_dim], of which all must have the same number.
 
         They are large: ask for some images at a time.
         """
@@ -131,7 +141,7 @@ class FeatureSource(Features, ABC):
 
     def _checked(self, kind: str, images: Sequence[str]) -> Floats:
         if not images:
-            return np.empty((0, self.dim) if kind == "vector" else (0, self.region_count, self.dim), np.float32)
+            return np.empty((0, self.dim) if kind == "vector" else (0, self.region_count, self.region_dim), np.float32)
         values = self._read(kind, self.known(images))
         if not np.isfinite(values).all():
             bad = [image for image, each in zip(images, values) if not np.isfinite(each).all()]
@@ -165,6 +175,10 @@ class StoredFeatures(FeatureSource):
     @cached_property
     def region_count(self) -> int:
         return max((height for height, _ in self._store.sizes(self.encoder, "regions")), default=0)
+
+    @cached_property
+    def region_dim(self) -> int:
+        return max((width for _, width in self._store.sizes(self.encoder, "regions")), default=0)
 
     @cached_property
     def digest(self) -> str:
@@ -229,6 +243,10 @@ class ArrayFeatures(FeatureSource):
     @property
     def region_count(self) -> int:
         return int(self._arrays["regions"].shape[1]) if "regions" in self._arrays else 0
+
+    @property
+    def region_dim(self) -> int:
+        return int(self._arrays["regions"].shape[2]) if "regions" in self._arrays else 0
 
     @cached_property
     def digest(self) -> str:

@@ -53,6 +53,9 @@ class Composite(Metric):
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(need for metric, _ in self.parts for need in metric.needs())) or self.info.needs
 
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for metric, _ in self.parts for name in metric.encoders(run)))
+
     def joinable(self) -> bool:
         return all(metric.joinable() for metric, _ in self.parts)
 

@@ -64,6 +64,10 @@ class Lece(Metric):
         needed = {"image": ("pictures",), "reference": ("references",), "both": ("references", "pictures")}
         return needed[context]
 
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        known = _encoder(self._checkpoint(run))
+        return (known,) if known else ()
+
     def hint_without_pictures(self) -> str:
         return _TEXT_ONLY
 
@@ -132,11 +136,16 @@ def _read(critique: Critique, corpus: Corpus, used: npt.NDArray[Any]) -> Floats:
     return critique.encode(*critique.vocabulary.encode(texts, critique.words), corpus.threads)
 
 
+def _encoder(checkpoint: Checkpoint) -> str:
+    """Whose pictures a critique knows; empty where it looks at none, or learned from somebody's own features."""
+    return str(checkpoint.facts.get("encoder", "")) if checkpoint.config["context"] != "reference" else ""
+
+
 def _vectors(critique: Critique, corpus: Corpus) -> Floats:
     """The pictures as the critique wants them."""
-    pictures, vectors = corpus.dataset.features, corpus.vectors()
-    advice = "Make features with `capeval features`, or train a critique with yours: `capeval train lece`"
-    wanted, found = critique.checkpoint.facts.get("encoder", ""), pictures.encoder if pictures else ""
+    wanted = _encoder(critique.checkpoint)
+    found, vectors = corpus.features(wanted).encoder, corpus.vectors(wanted)
+    advice = "Make features with that encoder, or train a critique with yours: `capeval train lece`"
     if wanted and found and wanted != found:
         raise DataError(f"this critique knows pictures encoded by {wanted}, these were encoded by {found}. {advice}")
     if vectors.shape[1] != critique.picture_width:

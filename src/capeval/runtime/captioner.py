@@ -162,8 +162,8 @@ class CaptionWriter:
         if dim != self.dim or (encoder and self.encoder and encoder != self.encoder):
             raise CapevalError(
                 f"the captioner was trained with features of {self.encoder or 'another encoder'} (width {self.dim}), "
-                f"these are of {encoder or 'another one'} (width {dim}). Make them with `capeval features`, "
-                "or train a captioner with them"
+                f"these are of {encoder or 'another one'} (width {dim}). Make them with that "
+                "encoder, or train a captioner with them"
             )
 
     def captions(self, pictures: Floats, beam: int = 3, penalty: float = 0.0) -> list[str]:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from capeval import engine
-from capeval.errors import CapevalError, DataError, MissingExtra, UnknownName
-from capeval.io.assets import Asset, assets, find_asset
+from capeval.errors import CapevalError, DataError, MissingExtra, Unavailable, UnknownName
+from capeval.io.assets import find_asset
 from capeval.io.files import PathLike
 from capeval.run import Run
 from capeval.runtime.session import open_session, read_model
@@ -23,8 +23,36 @@ from capeval.types import Floats
 
 Pixels = npt.NDArray[np.uint8]
 
+
+class Known(NamedTuple):
+    """One of our encoders. Its weights are the asset of its name, in a file `NAME.onnx`."""
+
+    name: str
+    side: int
+    """Width and height, in pixels, of what it sees."""
+    vector: int
+    """Numbers in the vector of a picture."""
+    grid: int
+    """Regions in a row of the grid, and rows."""
+    region: int
+    """Numbers in the vector of a region."""
+    licence: str
+    sha256: str
+
+
+_OURS = (
+    Known(
+        "dinov2-s", side=224, vector=768, grid=8, region=384, licence="Apache-2.0",
+        sha256="f04c21335feed6f66591c9070c6bbf94bea018db8f6efb29f8f064a5c25ca193",
+    ),
+    Known(
+        "lite0", side=224, vector=1280, grid=7, region=1280, licence="Apache-2.0",
+        sha256="7878a0d1b80f750f53c5d8ec23caed1a7f08868d98d1f4d3ee557d154c4b43b2",
+    ),
+)  # fmt: skip
+ENCODERS = {known.name: known for known in _OURS}
+"""The best one first; the last one is the quickest."""
 ENTRY_POINTS = "capeval.encoders"
-DEFAULT = "lite0"
 BATCH = 4
 """Pictures that go through the network together; larger batches leave the processor's cache and are slower."""
 LARGEST_FILE = 1 << 28
@@ -35,15 +63,27 @@ LONGEST_SIDE = 65_535
 _ORIENTATION = 0x0112  # in EXIF
 
 
+class Sizes(NamedTuple):
+    """What an encoder makes of a picture."""
+
+    vector: int
+    """Numbers in its vector."""
+    regions: int
+    """How many regions it has."""
+    region: int
+    """Numbers in the vector of a region."""
+
+
 class Encoder:
     """A network that turns pictures into a vector and a grid of regions each.
 
     `source` is the name of an encoder or the path of an ONNX file with the same inputs and outputs as
-    `tools/build_encoder.py` writes. Any number of threads may call `encode` at once; the numbers depend on the picture
-    alone, not on threads or batches.
+    `tools/build_encoder.py` writes; without it, `default_encoder` is taken. Any number of threads may call `encode` at
+    once; the numbers depend on the picture alone, not on threads or batches.
     """
 
-    def __init__(self, source: PathLike = DEFAULT, run: Run | None = None) -> None:
+    def __init__(self, source: PathLike | None = None, run: Run | None = None) -> None:
+        source = default_encoder(run) if source is None else source
         path = Path(source)
         name, self._sha256 = path.stem, ""
         self._find: Callable[[], Path] = lambda: path
@@ -73,13 +113,11 @@ class Encoder:
         shapes = {each.name: each.shape for each in session.get_outputs()}
         (given,) = (each.shape for each in session.get_inputs()[:1])
         is_fixed = len(given) == 4 and given[1] == given[2] and given[3] == 3 and isinstance(given[1], int)
-        regions = shapes.get("regions", ())
-        if (
-            "vector" not in shapes
-            or len(regions) != 3
-            or not is_fixed
-            or not all(isinstance(n, int) for n in regions[1:])
-        ):
+        vector, regions = shapes.get("vector", ()), shapes.get("regions", ())
+        has_sizes = (len(vector), len(regions)) == (2, 3) and all(
+            isinstance(n, int) for n in [*vector[1:], *regions[1:]]
+        )
+        if not (is_fixed and has_sizes):
             raise DataError("this model is not a picture encoder: see tools/build_encoder.py", file=str(self.path))
         return session
 
@@ -89,21 +127,20 @@ class Encoder:
         return int(self._session.get_inputs()[0].shape[1])
 
     @cached_property
-    def shape(self) -> tuple[int, int]:
-        """How many regions a picture has, and the length of a vector."""
+    def sizes(self) -> Sizes:
         shapes = {each.name: each.shape for each in self._session.get_outputs()}
-        return int(shapes["regions"][1]), int(shapes["regions"][2])
+        return Sizes(int(shapes["vector"][1]), int(shapes["regions"][1]), int(shapes["regions"][2]))
 
     def boxes(self) -> Floats:
         """The place of each region: x0, y0, x1, y1 from 0 to 1, row by row from the top left; none without a grid."""
-        side = round(self.shape[0] ** 0.5)
-        if side * side != self.shape[0]:
+        side = round(self.sizes.regions**0.5)
+        if side * side != self.sizes.regions:
             return np.empty((0, 4), np.float32)
         y, x = np.divmod(np.arange(side * side), side)
         return np.asarray(np.stack([x, y, x + 1, y + 1], axis=1) / side, np.float32)
 
     def encode(self, pixels: Pixels) -> tuple[Floats, Floats]:
-        """Vectors [n, d] and regions [n, r, d] of prepared pictures [n, side, side, 3]."""
+        """Vectors [n, v] and regions [n, r, d] of prepared pictures [n, side, side, 3]."""
         name = self._session.get_inputs()[0].name
         vectors, regions = [], []
         for start in range(0, len(pixels), BATCH):
@@ -119,14 +156,33 @@ class Encoder:
 
 def encoder_names() -> list[str]:
     """The encoders that go by a name: ours, then those of other packages."""
-    return [*_ours(), *_elsewhere()]
+    return [*ENCODERS, *_elsewhere()]
+
+
+def default_encoder(run: Run | None = None) -> str:
+    """The best of our encoders that is on this machine."""
+    *better, last = ENCODERS
+    return next((name for name in better if _is_here(name, run)), last)
+
+
+def find_encoder(name: str, run: Run | None = None) -> Encoder | None:
+    """The encoder that has made features under this name, such as `lite0/7878a0d1b80f`, if it is known."""
+    source = name.partition("/")[0]
+    encoder = Encoder(source, run) if source in encoder_names() else None
+    return encoder if encoder and encoder.name == name else None
+
+
+def _is_here(name: str, run: Run | None) -> bool:
+    try:
+        return find_asset(name, run).is_dir()
+    except Unavailable:
+        return False
 
 
 def _named(name: str, run: Run | None) -> tuple[str, Callable[[], Path]]:
     """The sha256 of an encoder's file, and what finds the file."""
-    if name in _ours():
-        (file,) = _ours()[name].files
-        return file.sha256, lambda: find_asset(name, run) / file.name
+    if name in ENCODERS:
+        return ENCODERS[name].sha256, lambda: find_asset(name, run) / f"{name}.onnx"
     entry = _elsewhere().get(name)
     if entry is None:
         raise UnknownName("encoder (or path of an .onnx file)", name, encoder_names())
@@ -139,18 +195,13 @@ def _named(name: str, run: Run | None) -> tuple[str, Callable[[], Path]]:
 
 
 @cache
-def _ours() -> dict[str, Asset]:
-    return {asset.name: asset for asset in assets().values() if asset.kind == "encoder"}
-
-
-@cache
 def _elsewhere() -> dict[str, EntryPoint]:
     """Encoders of other packages: an entry point gives the path of an ONNX file and its sha256, or a function that
     gives both.
     """
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name in _ours() or found.setdefault(entry.name, entry) is not entry:
+        if entry.name in ENCODERS or found.setdefault(entry.name, entry) is not entry:
             raise CapevalError(f"two encoders are called {entry.name!r}; the second is {entry.value}")
     return found
 

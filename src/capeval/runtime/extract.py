@@ -73,7 +73,7 @@ def extract(
     pictures: Mapping[str, PathLike],
     output: PathLike,
     *,
-    encoder: Encoder | PathLike = "lite0",
+    encoder: Encoder | PathLike | None = None,
     regions: bool = False,
     on_error: str = "fail",
     run: Run | None = None,

@@ -21,7 +21,7 @@ from capeval.io.features import FeatureSource, open_features
 from capeval.io.featurestore import BLOCK, Encoded, Numbers, together
 from capeval.io.files import PathLike
 from capeval.run import Run
-from capeval.runtime.encoder import DEFAULT, Encoder, read_picture, require_pillow
+from capeval.runtime.encoder import Encoder, find_encoder, read_picture, require_pillow
 from capeval.runtime.extract import Looked, content_hash, find_pictures, look_at
 from capeval.types import Features, Floats
 
@@ -40,15 +40,27 @@ def open_pictures(
 
 
 class PictureFiles(FeatureSource):
-    """Pictures by image id; nothing is read before it is needed."""
+    """Pictures by image id, as one encoder sees them, and by `by` any other; nothing is read before it is needed."""
 
-    def __init__(self, paths: Mapping[str, PathLike], *, encoder: PathLike = DEFAULT, run: Run | None = None) -> None:
+    def __init__(
+        self, paths: Mapping[str, PathLike], *, encoder: Encoder | PathLike | None = None, run: Run | None = None
+    ) -> None:
         self.source = "the pictures"
         self._paths = {str(key): Path(path) for key, path in paths.items()}
-        self._encoder, self._run = Encoder(encoder, run), run or Run()
+        self._run = run or Run()
+        self._encoder = encoder if isinstance(encoder, Encoder) else Encoder(encoder, run)
         self._hashes: dict[str, bytes] = {}
         self.encoder = self._encoder.name
         self._cache = FeatureCache(self.encoder, self._run)
+        self._views = {self.encoder: self}
+
+    def by(self, encoder: str) -> PictureFiles:
+        """As the encoder of that name sees them; as these are, where it is not known."""
+        if encoder not in self._views and (other := find_encoder(encoder, self._run)):
+            view = PictureFiles(self._paths, encoder=other, run=self._run)
+            view._hashes, view._views = self._hashes, self._views
+            self._views[encoder] = view
+        return self._views.get(encoder, self)
 
     @property
     def ids(self) -> list[str]:
@@ -56,11 +68,15 @@ class PictureFiles(FeatureSource):
 
     @cached_property
     def dim(self) -> int:
-        return self._encoder.shape[1]
+        return self._encoder.sizes.vector
 
     @cached_property
     def region_count(self) -> int:
-        return self._encoder.shape[0]
+        return self._encoder.sizes.regions
+
+    @cached_property
+    def region_dim(self) -> int:
+        return self._encoder.sizes.region
 
     @property
     def digest(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,7 @@ class Pool:
             if len(set(values.values())) > 1:
                 raise DataError(f"the files of features do not fit together: {what} is {values}")
         self.dim: int = self._parts[0].dim
+        self.region_dim: int = max(part.region_dim for part in self._parts)
         self.encoder: str = self._parts[0].encoder
 
     def __contains__(self, image: object) -> bool:
@@ -46,19 +48,39 @@ class Pool:
 
     def vectors(self, images: Sequence[str]) -> Floats:
         """[n, dim]; DataError for a picture that is in no file."""
-        if len(self._parts) == 1:
-            return np.asarray(self._parts[0].vectors(images))
-        found = np.empty((len(images), self.dim), np.float32)
+        return self._gathered("vectors", images)
+
+    def regions(self, images: Sequence[str]) -> Floats:
+        """[n, regions, region_dim]. They are large: ask for some pictures at a time."""
+        return self._gathered("regions", images)
+
+    def boxes(self, images: Sequence[str]) -> Floats | None:
+        """[n, regions, 4]: where each region is; None where a file does not say it."""
+        return self._gathered("boxes", images) if self._has_boxes else None
+
+    @cached_property
+    def _has_boxes(self) -> bool:
+        return all(part.boxes(part.ids[:1]) is not None for part in self._parts)
+
+    def _gathered(self, kind: str, images: Sequence[str]) -> Floats:
+        """Features of one kind, of which all pictures must have the same number."""
+        if len(self._parts) == 1 or not images:
+            return np.asarray(getattr(self._parts[0], kind)(images))
+        whole: Floats | None = None
         left = list(range(len(images)))
         for part in self._parts:
-            here = [place for place in left if images[place] in part]
-            if here:
-                found[here] = part.vectors([images[place] for place in here])
+            if here := [place for place in left if images[place] in part]:
+                values = getattr(part, kind)([images[place] for place in here])
+                whole = np.empty((len(images), *values.shape[1:]), np.float32) if whole is None else whole
+                if values.shape[1:] != whole.shape[1:]:
+                    sizes = f"{whole.shape[1:]} and {values.shape[1:]}"
+                    raise DataError(f"the files of features do not fit together: the sizes of {kind} are {sizes}")
+                whole[here] = values
                 left = [place for place in left if images[place] not in part]
-        if left:
+        if left or whole is None:
             missing = list(dict.fromkeys(images[place] for place in left))
             raise DataError(f"{len(missing)} pictures without features.", ids=missing)
-        return found
+        return whole
 
 
 def with_pictures(given: Mapping[str, tuple[str, ...]], pictures: Pool) -> Captions:
