@@ -33,7 +33,7 @@ def test_a_store_is_made_and_grows(folder: Path, tmp_path: Path) -> None:
     done = capeval("features", folder, "-o", tmp_path / "x.features", "--regions")
     assert (done.returncode, done.stdout) == (0, "")
     assert "3 pictures added\n" in done.stderr
-    assert open_features(tmp_path / "x.features").regions(["c.jpg", "a"]).shape == (2, 49, 1280)
+    assert open_features(tmp_path / "x.features").regions(["c.jpg", "a"]).shape == (2, 64, 384)
     Image.new("RGB", (5, 5)).save(folder / "d.png")
     done = capeval("features", folder, "-o", tmp_path / "x.features", "--regions")
     assert "1 pictures added, 3 were there already" in done.stderr

@@ -45,12 +45,17 @@ def packed(picture: Any, kind: str = "PNG", **options: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder()
+    return Encoder("lite0")
 
 
-def test_the_shipped_encoder_gives_recorded_numbers(encoder: Encoder) -> None:
+@pytest.fixture(scope="module", params=module.ENCODERS)
+def each_encoder(request: pytest.FixtureRequest) -> Encoder:
+    return Encoder(request.param)
+
+
+def test_the_quick_encoder_gives_recorded_numbers(encoder: Encoder) -> None:
     vectors, regions = encoder.encode(prepare(packed(drawn()), encoder.side)[None])
-    assert (vectors.shape, regions.shape, encoder.shape) == ((1, 1280), (1, 49, 1280), (49, 1280))
+    assert (vectors.shape, regions.shape, encoder.sizes) == ((1, 1280), (1, 49, 1280), (1280, 49, 1280))
     assert encoder.name == "lite0/7878a0d1b80f"
     assert np.allclose(regions.mean(axis=1), vectors, atol=1e-5)
     recorded = {257: 2.4781, 787: 0.6038, 897: 3.3554, 1053: 0.3271, 1157: 1.6371, 1178: 0.9772}
@@ -58,7 +63,8 @@ def test_the_shipped_encoder_gives_recorded_numbers(encoder: Encoder) -> None:
     assert float(np.linalg.norm(vectors)) == pytest.approx(15.0023, rel=1e-3)
 
 
-def test_numbers_depend_on_the_picture_alone(encoder: Encoder) -> None:
+def test_numbers_depend_on_the_picture_alone(each_encoder: Encoder) -> None:
+    encoder = each_encoder
     pixels = np.random.default_rng(0).integers(0, 256, (9, 224, 224, 3)).astype(np.uint8)
     together = encoder.encode(pixels)
     for i in (0, 4, 8):
@@ -67,7 +73,8 @@ def test_numbers_depend_on_the_picture_alone(encoder: Encoder) -> None:
         assert np.array_equal(alone[1][0], together[1][i])
 
 
-def test_regions_are_in_reading_order(encoder: Encoder) -> None:
+def test_regions_are_in_reading_order(each_encoder: Encoder) -> None:
+    encoder = each_encoder
     grey = np.full((224, 224, 3), 127, np.uint8)
     changed = np.repeat(grey[None], 3, axis=0)
     noise = np.random.default_rng(0).integers(0, 256, (32, 32, 3))
@@ -75,7 +82,8 @@ def test_regions_are_in_reading_order(encoder: Encoder) -> None:
     changed[2, 192:, :32] = noise  # bottom left
     _, regions = encoder.encode(changed)
     moved = [int(np.linalg.norm(regions[i] - regions[0], axis=1).argmax()) for i in (1, 2)]
-    assert encoder.boxes()[6].tolist() == pytest.approx([6 / 7, 0, 1, 1 / 7])
+    side = round(len(encoder.boxes()) ** 0.5)
+    assert encoder.boxes()[side - 1].tolist() == pytest.approx([1 - 1 / side, 0, 1, 1 / side])
     (right, top), (left, bottom) = ((box[:2] + box[2:]) / 2 for box in encoder.boxes()[moved])
     assert min(right, bottom) > 0.6
     assert max(left, top) < 0.4
@@ -206,7 +214,7 @@ def test_an_encoder_of_another_package(
     (tmp_path / "theirs_of_a_test.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     offer(good="theirs_of_a_test:GOOD", wrong="theirs_of_a_test:wrong", gone="theirs_of_a_test:nothing")
-    assert module.encoder_names() == ["lite0", "good", "wrong", "gone"]
+    assert module.encoder_names() == ["dinov2-s", "lite0", "good", "wrong", "gone"]
     assert Encoder("good").name == f"good/{digest[:12]}"
     assert Encoder("good").side == encoder.side
     with pytest.raises(DataError, match="wrong/000000000000 is damaged"):
@@ -221,6 +229,23 @@ def test_two_encoders_of_one_name(offer: Callable[..., None]) -> None:
     offer(lite0="theirs:GOOD")
     with pytest.raises(CapevalError, match="two encoders are called 'lite0'; the second is theirs:GOOD"):
         module.encoder_names()
+
+
+def test_the_best_encoder_that_is_here_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module.default_encoder() == "dinov2-s"
+    assert Encoder().name == "dinov2-s/f04c21335fee"
+    (tmp_path / "lite0").mkdir()
+    (tmp_path / "lite0" / "lite0.onnx").touch()
+    monkeypatch.setattr("capeval.io.assets._companions", lambda: [tmp_path])
+    assert module.default_encoder(Run(cache=tmp_path / "cache")) == "lite0"
+
+
+def test_encoders_are_found_by_the_name_in_features(offer: Callable[..., None]) -> None:
+    found = module.find_encoder("lite0/7878a0d1b80f")
+    assert found is not None
+    assert found.name == "lite0/7878a0d1b80f"
+    for other in ("lite0/000000000000", "mine/7878a0d1b80f", "lite0", ""):
+        assert module.find_encoder(other) is None
 
 
 def test_one_that_is_not_installed_hinders_nobody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

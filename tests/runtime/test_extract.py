@@ -33,7 +33,7 @@ def draw(folder: Path, count: int, start: int = 0, side: int = 40) -> None:
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder()
+    return Encoder("lite0")  # the quick one
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, encoder: Encoder)
     draw(tmp_path / "pictures", 150, side=16)
     output, part = tmp_path / "x", tmp_path / "x.part"
     command = [sys.executable, "-c", "from capeval.cli import main; main()", "features"]
-    command += [str(tmp_path / "pictures"), "-o", str(output), "--threads", "1"]
+    command += [str(tmp_path / "pictures"), "-o", str(output), "--threads", "1", "--encoder", "lite0"]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and child.poll() is None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -58,6 +58,25 @@ class Brightness(Metric):
         return "darkness needs none"
 
 
+@dataclass(frozen=True)
+class Width(Metric):
+    """How many numbers the picture's vector has, by the encoder it knows."""
+
+    known: str = ""
+
+    info: ClassVar[Info] = Info("width", ("width",), "length of vectors", "Nobody 2020", (0, 1e9), needs=("pictures",))
+
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        return (self.known,)
+
+    def stats(self, corpus: Corpus) -> Array:
+        regions = corpus.regions(0, 1, self.known)
+        return np.full((len(corpus), 1), corpus.vectors(self.known).shape[1] + regions.shape[2] / 10_000)
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPEVAL_CACHE", str(tmp_path / "cache"))
@@ -76,7 +95,7 @@ def test_pictures_are_encoded_once_and_kept_by_content(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = capeval.score(CANDIDATES, REFERENCES, [Brightness(), "bleu_1"], images=folder)
-    assert len(re.findall(r"\|pictures:lite0/7878a0d1b80f/[0-9a-f]{8}\|", first.signatures["brightness"])) == 1
+    assert len(re.findall(r"\|pictures:dinov2-s/f04c21335fee/[0-9a-f]{8}\|", first.signatures["brightness"])) == 1
     assert "pictures" not in first.signatures["bleu_1"]
     monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
     (folder / "COCO_val2014_000000000001.png").rename(folder / "1.png")
@@ -84,6 +103,34 @@ def test_pictures_are_encoded_once_and_kept_by_content(
     assert again.per_caption["brightness"].tolist() == first.per_caption["brightness"].tolist()
     assert again.signatures["brightness"] == first.signatures["brightness"]
     assert len(set(again.per_caption["brightness"])) == 4
+
+
+def test_each_metric_sees_by_the_encoder_it_knows(folder: Path, tmp_path: Path) -> None:
+    lite0, dinov2 = "lite0/7878a0d1b80f", "dinov2-s/f04c21335fee"
+    metrics = [Width(lite0), Width(dinov2), Brightness()]
+    found = capeval.score(CANDIDATES, None, metrics, images=folder)
+    assert list(found.scores.values())[:2] == pytest.approx([1280.128, 768.0384])
+    seen = [re.findall(r"\|pictures:([^|]+)/[0-9a-f]{8}\|", each) for each in found.signatures.values()]
+    assert seen == [[lite0], [dinov2], [dinov2]]
+    again = capeval.score(CANDIDATES, None, metrics[::-1], images=folder)
+    assert again.signatures == found.signatures
+    extracting.extract(extracting.find_pictures(folder), tmp_path / "x.features", encoder="lite0", regions=True)
+    stored = capeval.score(CANDIDATES, None, [Width(dinov2)], features=tmp_path / "x.features")
+    assert list(stored.scores.values()) == pytest.approx([1280.128]), "features are what they are"
+    assert lite0 in next(iter(stored.signatures.values()))
+
+
+def test_pictures_as_another_encoder_sees_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = PictureFiles(extracting.find_pictures(folder), encoder="lite0")
+    other = files.by("dinov2-s/f04c21335fee")
+    assert (files.dim, files.region_dim, files.region_count) == (1280, 1280, 49)
+    assert (other.dim, other.region_dim, other.region_count) == (768, 384, 64)
+    assert (files.vectors([]).shape, other.regions([]).shape) == ((0, 1280), (0, 64, 384))
+    assert other.by(files.encoder) is files
+    assert files.by(other.encoder) is other
+    assert files.contents(["1", "2"]) == other.contents(["1", "2"])
+    for unknown in ("", "lite0/000000000000", "mine/1"):
+        assert files.by(unknown) is files
 
 
 def test_features_give_what_pictures_give(folder: Path, tmp_path: Path) -> None:
@@ -132,15 +179,15 @@ def test_vectors_and_regions_come_from_one_pass(folder: Path, monkeypatch: pytes
     pictures = extracting.find_pictures(folder)
     PictureFiles(pictures).vectors(["1", "2"])
     monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
-    assert PictureFiles(pictures).regions(["2", "1"]).shape == (2, 49, 1280)
+    assert PictureFiles(pictures).regions(["2", "1"]).shape == (2, 64, 384)
 
 
 def test_the_cache_is_kept_below_a_size(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = extracting.find_pictures(folder)
     run = Run(feature_cache_bytes=450_000)  # three pictures with their regions
-    first = PictureFiles(pictures, run=run).regions(["1", "2"])
-    PictureFiles(pictures, run=run).regions(["3", "4"])
-    kept = PictureFiles(pictures, run=run)
+    first = PictureFiles(pictures, encoder="lite0", run=run).regions(["1", "2"])
+    PictureFiles(pictures, encoder="lite0", run=run).regions(["3", "4"])
+    kept = PictureFiles(pictures, encoder="lite0", run=run)
     with monkeypatch.context() as patch:
         patch.setattr(extracting, "prepare", None)
         assert kept.regions(["3", "4"]).shape == (2, 49, 1280)
@@ -156,7 +203,7 @@ def test_a_run_keeps_its_own_pictures_whatever_their_size(folder: Path, monkeypa
     files.regions(["1", "2", "3"])
     files.regions(["4"])
     monkeypatch.setattr(extracting, "prepare", None)
-    assert files.regions(["1", "2", "3", "4"]).shape == (4, 49, 1280)
+    assert files.regions(["1", "2", "3", "4"]).shape == (4, 64, 384)
 
 
 def test_a_picture_that_changes_meanwhile_is_told(folder: Path) -> None:
@@ -256,8 +303,8 @@ def test_the_corpus_numbers_pictures(folder: Path) -> None:
     assert corpus.images == ["3", "1", "2"]
     assert corpus.image_number.tolist() == [0, 1, 0, 2]
     assert corpus.vectors() is corpus.vectors()
-    assert corpus.regions(1, 3).shape == (2, 49, 1280)
-    assert corpus.boxes(0, 1).shape == (1, 49, 4)  # type: ignore[union-attr]
+    assert corpus.regions(1, 3).shape == (2, 64, 384)
+    assert corpus.boxes(0, 1).shape == (1, 64, 4)  # type: ignore[union-attr]
     assert dataset.rows([1, 2]).features is dataset.features
     with pytest.raises(DataError, match="no pictures"):
         Corpus(Dataset.from_samples(rows)).vectors()
@@ -271,8 +318,8 @@ def test_parts_with_other_features_do_not_join(folder: Path, tmp_path: Path, loo
     part("1", "a.npz")
     part("2", "b.npz")
     a, b = load(tmp_path / "a.npz"), load(tmp_path / "b.npz")
-    assert join([a, b]).pictures == "lite0/7878a0d1b80f"
-    other = type(b)(**{**vars(b), "pictures": "other/1"})
+    assert [each.pictures for each in join([a, b]).scored] == ["dinov2-s/f04c21335fee"]
+    other = replace(b, scored=(replace(b.scored[0], pictures="other/1"),))
     with pytest.raises(DataError, match="same encoder"):
         join([a, other])
 
