@@ -73,6 +73,21 @@ def test_the_table_says_what_the_file_is(name: str) -> None:
     assert encoder.path.stat().st_size <= 25 << 20
 
 
+def test_the_documented_table_is_that_of_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs/tasks/features.md").read_text()
+    rows = [
+        [cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")
+    ]
+    told = {row[0]: (*row[2:6], *row[7:]) for row in rows if row[0] in ENCODERS}
+    assert told == {
+        each.name: (
+            f"{each.side} x {each.side}", f"{each.vector:,}", f"{each.grid**2} x {each.region:,}",
+            f"{each.grid} x {each.grid}", each.licence, each.sha256[:12],
+        )
+        for each in ENCODERS.values()
+    }  # fmt: skip
+
+
 def test_numbers_do_not_depend_on_threads(encoder: Encoder) -> None:
     pixels = photographs()
     alone = [encoder.encode(pixels[i : i + 1]) for i in range(4)]
