@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import os
 import re
@@ -12,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -152,6 +154,39 @@ def small() -> Dataset:
             for image, caption in zip(references, texts, strict=True)
         ]
     )
+
+
+@pytest.fixture(scope="session")
+def write_scan() -> Callable[..., Path]:
+    """Writes a small SCAN into a folder; see `scan_maker.py`."""
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    spec = importlib.util.spec_from_file_location("scan_maker", ROOT / "tests" / "scan_maker.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return cast("Callable[..., Path]", module.write_scan)
+
+
+@pytest.fixture(scope="session")
+def small_scan(write_scan: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one that knows the words of `small`."""
+    return write_scan(tmp_path_factory.mktemp("scan"))
+
+
+@pytest.fixture
+def beach(tmp_path: Path) -> Path:
+    """A folder with a picture, `beach.png`, all grey, and made-up regions of it in `regions.npz`, which `small_scan`
+    knows: cells of a grid of 4 x 4.
+    """
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (120, 80), (128, 128, 128)).save(tmp_path / "beach.png")
+    y, x = np.divmod(np.arange(16), 4)
+    boxes = np.stack([x, y, x + 1, y + 1], axis=1)[None] / 4
+    regions = np.random.default_rng(5).standard_normal((1, 16, 8))
+    np.savez(tmp_path / "regions.npz", ids=np.array(["beach"]), regions=regions, boxes=boxes)
+    return tmp_path
 
 
 class Notes(Progress):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from capeval.version import __version__
 
 if TYPE_CHECKING:
-    from capeval.api import compare, scene_graph, score, tokenize
+    from capeval.api import compare, ground, scene_graph, score, tokenize
     from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
     from capeval.results import Result, join, load, save
     from capeval.types import Dataset, Info, Metric, Sample
@@ -32,6 +32,7 @@ _HOME = {
     "Sample": "types",
     "UnknownName": "errors",
     "compare": "api",
+    "ground": "api",
     "join": "results",
     "load": "results",
     "save": "results",
@@ -53,6 +54,7 @@ __all__ = [
     "UnknownName",
     "__version__",
     "compare",
+    "ground",
     "join",
     "load",
     "save",

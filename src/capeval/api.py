@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from capeval.io import captions
 from capeval.io.files import PathLike
 from capeval.results import Result
 from capeval.run import Progress, Run
+from capeval.runtime.grounding import CHECKPOINT, Grounded, Grounder
 from capeval.runtime.pictures import open_pictures
 from capeval.significance import Comparison
 from capeval.significance import compare as compare_stats
@@ -139,6 +141,23 @@ def scene_graph(caption: str, tokenizer: str = "ptb", parser: str | None = None)
 
     text = " ".join(tokenize(caption, tokenizer))
     return SceneGraph(tuples_of([text], parser or default_parser())[0])
+
+
+def ground(
+    image: PathLike,
+    caption: str,
+    references: Sequence[str] = (),
+    *,
+    checkpoint: str = CHECKPOINT,
+    features: PathLike | Features | None = None,
+) -> Grounded:
+    """Where in a picture a caption lies, and each of its words; `capeval.report.write_grounding` draws it.
+
+    `checkpoint`: a folder made by `capeval train scan`. `features`: the picture's regions, if they are not to be made
+    by the encoder that the model knows; the picture's id is its name without the ending.
+    """
+    name = Path(image).stem
+    return Grounder({name: image}, checkpoint=checkpoint, features=features).ground(name, caption, references)
 
 
 def _run(tokenizer: str, threads: int | None, progress: Progress | None = None) -> Run:

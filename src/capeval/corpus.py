@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from capeval import engine
 from capeval.errors import CapevalError, DataError
@@ -71,6 +72,18 @@ class Corpus:
         if all(len(word.split()) == 1 for word in pieces.vocabulary):
             return pieces
         return _split_words(pieces)
+
+    def texts(self, captions: npt.NDArray[np.integer[Any]]) -> list[list[str]]:
+        """The tokens of some captions, as words."""
+        tokens, offsets, vocabulary = self.pieces
+        bounds = zip(offsets[captions].tolist(), offsets[captions + 1].tolist())
+        return [[vocabulary[token] for token in tokens[begin:end].tolist()] for begin, end in bounds]
+
+    def require_references(self) -> None:
+        """Raises DataError where a row has none."""
+        lacking = [i for i, group in enumerate(self.rows.group) if not self.dataset.reference_sets[group]]
+        if lacking:
+            raise DataError("captions without a reference.", ids=[self.dataset.ids[i] for i in lacking])
 
     def ngrams(self, n: int) -> Ngrams:
         def compute() -> Ngrams:

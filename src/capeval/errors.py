@@ -9,6 +9,8 @@ from difflib import get_close_matches
 REMEDIES = {
     "references": "Give them as `references`",
     "pictures": "Give a folder of pictures as `images`, or their `features`",
+    "picture": "Give it as `picture`",
+    "own_features": "Give them as `features`",
     "skip_pictures": 'With `on_error="skip"` such pictures are left out',
     "saved_result": "`capeval.save` writes results",
     "score_ids": "The ids are those of the captions that are scored",
@@ -84,6 +86,10 @@ class MissingExtra(Unavailable):
 
 class MissingPictures(DataError, Unavailable):
     """Images without the picture that a metric looks at."""
+
+
+class UnsuitableFeatures(DataError, Unavailable):
+    """Features of pictures that a learned metric does not know: of another encoder, or without regions."""
 
 
 def with_advice(message: str, advice: str) -> str:

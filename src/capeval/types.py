@@ -63,6 +63,14 @@ class Features(Protocol):
         """[n, r, 4]: where each region is, if that is known."""
 
 
+class Picture(NamedTuple):
+    """One picture, for who looks at no more than that."""
+
+    features: Features
+    image: str
+    """Its id in the features."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One candidate caption with what it is judged by."""
@@ -220,10 +228,12 @@ class Metric:
         totals = np.array([math.fsum(column) for column in self.summands(stats).T])
         return self.from_totals(totals, len(stats))
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
         """What the score of tokenised captions comes from, for each reference or for all together.
 
-        Metrics that can tell override this.
+        Metrics that can tell override this. The picture is there for those that look at it.
         """
         raise NotImplementedError
 

@@ -229,7 +229,30 @@ def test_scores_of_every_draw(pairs: Pairs) -> None:
 
     assert draw_scores(pairs, count, 2, 3, 0)["count"].shape == (3, 8)
     assert draw_scores(pairs, count, None, 3, 0)["count"].tolist() == [[6.0] * 8]
-    assert against_references(pairs, count, [1, 6]) == {"count": [50, 50]}
+    found = against_references(pairs, count, [1, 6], image_draws(pairs.images, 20, 0))
+    assert found.curves["mean"] == {"count": [50, 50]}  # every pair is a tie
+    assert found.lost["count"].value == 0
+
+
+def test_what_few_references_cost(pairs: Pairs) -> None:
+    """A metric that is always right with all references and, with one, wrong in the category MM."""
+
+    def needs_many(dataset: Dataset) -> dict[str, Array]:
+        best = np.repeat(pairs.first_wins, 2) == (np.arange(len(dataset)) % 2 == 0)
+        few = np.array([len(row.references) == 1 for row in dataset])
+        fails = np.repeat([name == "MM" for name in pairs.categories], 2)
+        return {"needs": np.where(few & fails, ~best, best).astype(float), "free": best.astype(float)}
+
+    found = against_references(pairs, needs_many, [6, 1], image_draws(pairs.images, 50, 0), repeats=2)
+    assert found.to_dict() == {
+        "counts": [6, 1],
+        "mean": {"needs": [100, 50], "free": [100, 100]},
+        "categories": {
+            "hc": {"needs": [100, 100], "free": [100, 100]},
+            "mm": {"needs": [100, 0], "free": [100, 100]},
+        },
+        "lost": {"needs": {"value": 50, "low": 50, "high": 50}, "free": {"value": 0, "low": 0, "high": 0}},
+    }
 
 
 def test_metrics_that_share_no_row_do_not_correlate() -> None:

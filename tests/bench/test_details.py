@@ -75,16 +75,49 @@ def test_errors() -> None:
     assert len(shares) == 13
 
 
-def test_examples_are_the_largest_errors() -> None:
+def test_errors_in_whole_grades() -> None:
+    human = np.array([[1.0], [2.0], [3.0], [4.0]])
+    found = ratings(human).details({"good": np.arange(4.0), "swaps": np.array([0.0, 2.0, 1.0, 3.0])})["errors"]
+    assert list(found["good"]["differences"]) == ["-3", "-2", "-1", "0", "+1", "+2", "+3"]
+    assert found["good"]["differences"]["0"] == 1
+    assert found["swaps"]["differences"] == {"-3": 0, "-2": 0, "-1": 0.25, "0": 0.5, "+1": 0.25, "+2": 0, "+3": 0}
+    # Two captions that score the same have the mean of their grades: half a grade off either is not off.
+    tie = ratings(human).details({"x": np.array([0.0, 1.0, 1.0, 2.0])})["errors"]["x"]
+    assert tie["mean_absolute"] == 0.25
+    assert tie["differences"]["0"] == 1
+    thirds = ratings(human / 3).details({"x": -np.arange(4.0)})["errors"]["x"]["differences"]
+    assert thirds == {"-3": 0.25, "-2": 0, "-1": 0.25, "0": 0, "+1": 0.25, "+2": 0, "+3": 0.25}
+    uneven = ratings(np.array([[1.0], [2.0], [4.0]])).details({"x": np.arange(3.0)})["errors"]["x"]
+    assert uneven["differences"] == {}
+    many = ratings(np.linspace(0, 1, 50)[:, None]).details({"x": np.arange(50.0)})["errors"]["x"]
+    assert "differences" not in many
+
+
+def test_examples_are_the_largest_errors_and_some_of_agreement() -> None:
     human = np.array([[1.0], [2.0], [3.0], [4.0]])
     scores = {"x": np.array([9.0, 2.0, 3.0, 1.0]), "y": np.array([1.0, 2.0, 3.0, np.nan])}
     found = ratings(human).details(scores)["examples"]
-    mine = [(each["direction"], each["id"], each["people"], each["grade"]) for each in found if each["metric"] == "x"]
-    assert mine == [("above", "0", 1.0, 4.0), ("below", "3", 4.0, 1.0)]
-    assert not [each for each in found if each["metric"] == "y"]  # it does not err
+
+    def of(metric: str) -> list[tuple[str, str, float, float]]:
+        return [(e["direction"], e["id"], e["people"], e["grade"]) for e in found if e["metric"] == metric]
+
+    assert of("x") == [
+        ("above", "0", 1.0, 4.0),
+        ("below", "3", 4.0, 1.0),
+        ("equal", "2", 3.0, 3.0),
+        ("equal", "1", 2.0, 2.0),
+    ]
+    assert of("y") == [("equal", "2", 3.0, 3.0), ("equal", "0", 1.0, 1.0)]  # it does not err
     assert all(len(each["references"]) == 5 for each in found)
-    assert {each["metric"] for each in found} == {"x", "mean of all metrics"}
+    assert {each["metric"] for each in found} == {"x", "y", "mean of all metrics"}
     json.dumps(found, allow_nan=False)
+
+
+def test_captions_of_one_image_are_shown_once() -> None:
+    human = np.array([[4.0], [4.0], [1.0]])
+    data = Dataset(["0", "1", "2"], ["same"] * 3, ["a", "b", "c"], [("r",)] * 3, range(3))
+    found = Ratings(data, human).details({"x": np.array([3.0, 3.0, 1.0])})["examples"]
+    assert [(each["direction"], each["id"]) for each in found] == [("equal", "0"), ("equal", "2")]
 
 
 def test_examples_of_pairs() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,22 @@ def test_the_captions_of_a_form() -> None:
     assert captions[0].references == ("r", "s")
     with pytest.raises(CapevalError, match="only systems: one, two, three"):
         SYSTEMS.captions()
+
+
+def test_a_form_of_some_images() -> None:
+    some = replace(RATINGS, judgements={"other": np.array([[5.0], [6.0], [7.0]])}).of_images({"a"})
+    assert some.dataset.ids == ["1", "3"]
+    assert some.dataset[1].references == ("z",)
+    assert some.human.tolist() == [[1, 2], [2, 2]]
+    assert some.judged_by("other").human.tolist() == [[5], [7]]
+    pairs = Pairs.of_choices(
+        [Choice("p", "b", "right", "wrong", ("r", "s"), "HC"), Choice("q", "c", "good", "bad", ("t",), "HI")]
+    )
+    one = replace(pairs, first_wins=np.array([True, False]), drawn=3).of_images({"c"})
+    assert (one.ids, one.images, one.first, one.second) == (["q"], ["c"], ["good"], ["bad"])
+    assert (one.references, one.categories, one.first_wins.tolist(), one.drawn) == ([("t",)], ["HI"], [False], 3)
+    with pytest.raises(CapevalError, match="none can be left out"):
+        SYSTEMS.of_images({"a"})
 
 
 def test_the_right_caption_of_a_choice_wins() -> None:

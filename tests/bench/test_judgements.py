@@ -182,7 +182,7 @@ def test_wrong_lines_of_the_test_files_are_told(tmp_path: Path, line: str, messa
 
 def test_pictures_are_found_by_the_number_of_the_image(tmp_path: Path) -> None:
     for name in ("composite_coco/000000000001.webp", "val2014/COCO_val2014_000000000002.jpg", "flickr8k/33_ab.webp",
-                 "composite_flickr30k/44.webp", "valse/v7w_5.jpg"):  # fmt: skip
+                 "composite_flickr30k/44.webp", "flickr30k/55.jpg", "valse/v7w_5.jpg"):  # fmt: skip
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert coco_picture(tmp_path, "COCO_val2014_000000000001.jpg") == tmp_path / "composite_coco/000000000001.webp"
@@ -193,8 +193,26 @@ def test_pictures_are_found_by_the_number_of_the_image(tmp_path: Path) -> None:
     corrected = benchmarks()["reformulations"].pictures
     assert corrected(tmp_path, "33.jpg") == tmp_path / "flickr8k/33_ab.webp"
     assert corrected(tmp_path, "44.jpg") == tmp_path / "composite_flickr30k/44.webp"
+    assert corrected(tmp_path, "55.jpg") == tmp_path / "flickr30k/55.jpg"
     assert corrected(tmp_path, "3.jpg") is None
     assert benchmarks()["valse"].pictures(tmp_path, "v7w_5.jpg") == tmp_path / "valse/v7w_5.jpg"
+
+
+def test_composite_takes_its_own_pictures_first(tmp_path: Path) -> None:
+    def put(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).touch()
+
+    found = benchmarks()["composite"].pictures
+    put("val2014/COCO_val2014_000000000001.jpg", "flickr30k/44.jpg", "flickr8k/33_ab.jpg")
+    assert found(tmp_path, "coco/000000000001") == tmp_path / "val2014/COCO_val2014_000000000001.jpg"
+    assert found(tmp_path, "30k/0044") == tmp_path / "flickr30k/44.jpg"
+    assert found(tmp_path, "8k/33_ab") == tmp_path / "flickr8k/33_ab.jpg"
+    put("composite_coco/000000000001.webp", "composite_flickr30k/44.webp")
+    assert found(tmp_path, "coco/000000000001") == tmp_path / "composite_coco/000000000001.webp"
+    assert found(tmp_path, "30k/0044") == tmp_path / "composite_flickr30k/44.webp"
+    assert found(tmp_path, "coco/000000000002") is None
 
 
 def test_the_table_shows_kinds_and_systems(judgements: Path) -> None:

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from capeval.bench import Pairs, Ratings, Settings, Systems, benchmarks, load, run
 from capeval.bench.matfile import read_mat
 from capeval.cli import cli
-from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.errors import CapevalError, DataError, Unavailable, UnknownName
 from capeval.io.scores import read_scores
+from capeval.report import report
 from capeval.run import Run
 from capeval.types import Array, Dataset
 
@@ -363,6 +364,34 @@ def test_features_are_there_to_look_at(root: Path) -> None:
     assert done.exit_code == 0
     both = call("run", "flickr8k-expert", "--images", root, "--features", root / "f.npz")
     assert both.exit_code == 2
+
+
+def test_all_metrics_on_the_rows_that_have_a_picture(root: Path) -> None:
+    np.savez(root / "f.npz", ids=["a", "b"], vectors=np.ones((2, 2), np.float32))
+    seen: list[list[str]] = []
+
+    def looks(dataset: Dataset) -> Array:
+        seen.append(dataset.images)
+        return length(dataset)
+
+    whole = run("flickr8k-expert", looks, data=root, features=root / "f.npz", settings=QUICK).to_dict()
+    some = run("flickr8k-expert", looks, data=root, features=root / "f.npz", pictured=True, settings=QUICK).to_dict()
+    assert seen == [["a.jpg", "b.jpg", "c.jpg", "b.jpg"], ["a.jpg", "b.jpg", "b.jpg"]]
+    assert (whole["rows"], some["rows"]) == (12, 9)
+    assert (whole["pictures"], some["pictures"]) == (2, 2)
+    assert (whole.get("pictured"), some["pictured"]) == (None, True)
+    assert "Only rows whose picture is there" in str(report(some).sections[0])
+    done = call("run", "flickr8k-expert", "-m", "bleu_1", "--data", root, "--features", root / "f.npz", "--pictured",
+                "--format", "json")  # fmt: skip
+    assert json.loads(done.stdout)["metrics"][0]["rows"] == 9
+    alone = call("run", "flickr8k-expert", "-m", "bleu_1", "--data", root, "--pictured")
+    assert alone.exit_code == 2
+    assert "--pictured goes with" in alone.stderr
+    with pytest.raises(CapevalError, match="are needed"):
+        run("flickr8k-expert", looks, data=root, pictured=True)
+    np.savez(root / "f.npz", ids=["z"], vectors=np.ones((1, 2), np.float32))
+    with pytest.raises(Unavailable, match="none of the images"):
+        run("flickr8k-expert", looks, data=root, features=root / "f.npz", pictured=True)
 
 
 def test_one_name_does_not_stand_for_two_metrics(root: Path) -> None:

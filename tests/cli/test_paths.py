@@ -25,6 +25,7 @@ TEXTS = {
     "bench rows": {"human", "variants"},
     "data fetch": {"name", "url"},
     "explain": {"metric", "candidate", "references"},
+    "ground": {"caption", "references"},
     "lece-system": {"settings"},
     "report": {"title"},
     "robust curves": {"gammas"},

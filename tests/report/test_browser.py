@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from capeval.report import write_grounding
+from capeval.runtime.grounding import Grounded, Grounder
+
 pytest.importorskip("matplotlib", reason="drawing needs matplotlib: pip install 'capeval[report]'")
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="the browser is driven by playwright: pip install playwright"
@@ -176,3 +179,82 @@ def test_captions_are_inert(tab: Tab) -> None:
     assert tab.js("document.querySelectorAll('script').length") == 1
     assert tab.js("document.querySelectorAll('img').length") == 0
     assert "<script>alert('x')</script>" in tab.js("document.querySelector('main').textContent")
+
+
+# The page of `capeval ground` ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def found(beach: Path, small_scan: Path) -> Grounded:
+    """On a picture with a red left and a blue right half."""
+    picture = image.new("RGB", (120, 80), (200, 30, 30))
+    picture.paste((30, 30, 200), (60, 0, 120, 80))
+    picture.save(beach / "beach.png")
+    grounder = Grounder({"beach": beach / "beach.png"}, checkpoint=str(small_scan), features=beach / "regions.npz")
+    return grounder.ground("beach", "<script>alert('x')</script> a dog runs", ["a dog on the beach", "a red ball"])
+
+
+@pytest.fixture
+def ground_tab(browser: Any, found: Grounded, tmp_path: Path) -> Iterator[Tab]:
+    write_grounding(found, tmp_path / "ground.html", "capeval ground beach.png '<b>'")
+    opened = Tab(browser, tmp_path / "ground.html", viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield opened
+    opened.page.close()
+
+
+def test_ground_nothing_is_complained_of_or_fetched(ground_tab: Tab, tmp_path: Path) -> None:
+    assert ground_tab.said == []
+    assert [each for each in ground_tab.asked if not each.startswith("data:image/")] == [
+        (tmp_path / "ground.html").as_uri()
+    ]
+    assert ground_tab.js("document.querySelectorAll('main script').length") == 0
+    assert "<script>alert('x')</script>" in ground_tab.js("document.querySelector('main').textContent")
+
+
+def test_ground_the_picture_is_in_its_colours_and_grey_under_the_heat(ground_tab: Tab) -> None:
+    plain, heated = (ground_tab.page.locator(".map > svg").nth(number) for number in range(2))
+    assert len(colors(plain.screenshot())) > 1
+    reds = [color for _, color in colors(plain.screenshot())[:2]]
+    assert any(red > 150 > blue for red, _, blue in reds)
+    assert any(blue > 150 > red for red, _, blue in reds)
+    assert len(colors(heated.screenshot())) > 50
+
+
+@pytest.mark.parametrize("how", ["pointer", "keyboard"])
+def test_ground_the_map_of_a_word_comes_and_goes(ground_tab: Tab, found: Grounded, how: str) -> None:
+    word = ground_tab.page.locator(".map").nth(1).locator(".word").nth(found.candidate.words.index("dog"))
+    frame = ground_tab.page.locator(".map > svg").nth(1)
+    before = frame.screenshot()
+    if how == "pointer":
+        word.hover()
+    else:
+        word.focus()
+    during = frame.screenshot()
+    assert during != before
+    assert word.locator(".over").evaluate("(each) => getComputedStyle(each).visibility") == "visible"
+    inside, outside = word.locator(".over").bounding_box(), frame.bounding_box()
+    assert all(abs(inside[key] - outside[key]) < 1 for key in ("x", "y", "width", "height"))
+    if how == "pointer":
+        ground_tab.page.mouse.move(0, 0)
+    else:
+        word.blur()
+    assert frame.screenshot() == before
+
+
+def test_ground_tab_goes_from_word_to_word(ground_tab: Tab, found: Grounded) -> None:
+    ground_tab.page.locator(".word").first.focus()
+    ground_tab.page.keyboard.press("Tab")
+    assert ground_tab.js("document.activeElement.textContent").split(" ")[0] == found.candidate.words[1]
+
+
+def test_ground_every_map_is_told_in_words(ground_tab: Tab, found: Grounded) -> None:
+    names = [each.get_attribute("aria-label") for each in ground_tab.page.get_by_role("img").all()]
+    maps = 1 + 1 + len(found.captions)  # the picture, and the mean of the references
+    assert len(names) == maps + sum(len(caption.words) for caption in found.captions)
+    assert sum("hottest at the" in name for name in names) == len(names) - 1
+
+
+@pytest.mark.parametrize("width", [320, 800, 1600])
+def test_ground_no_width_makes_the_page_scroll_sideways(ground_tab: Tab, width: int) -> None:
+    ground_tab.page.set_viewport_size({"width": width, "height": 800})
+    assert ground_tab.js("document.documentElement.scrollWidth") <= width

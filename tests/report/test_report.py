@@ -223,6 +223,50 @@ def test_variants_are_sections_of_their_own(rated: dict[str, Any]) -> None:
     assert all("PAC-S" in each.blocks[1].text for each in section.sections)  # type: ignore[union-attr]
 
 
+def test_mean_scores_climb_from_0_to_1(rated: dict[str, Any]) -> None:
+    made = report(rated)
+    figure = next(each for each in made.figures() if each.name == "flickr8k-expert-means")
+    assert isinstance(figure.chart, Curves)
+    assert list(figure.chart.x) == [1, 2, 3, 4]
+    known = rated["analysis"][0]["distributions"]["rouge_l"]["grades"]
+    means = [each["mean"] for each in known]
+    assert means[-1] > means[0]
+    line = figure.chart.lines["rouge_l"]
+    assert (line[0], line[-1]) == (0, 1)
+    assert line[1] == pytest.approx((means[1] - means[0]) / (means[-1] - means[0]))
+    assert tables_of(made)["Mean score in each grade"].header == ["metric", "grade 1", "grade 2", "grade 3", "grade 4"]
+    falling = copy.deepcopy(rated)  # a metric that likes bad captions better has no way up
+    for grade in falling["analysis"][0]["distributions"]["rouge_l"]["grades"]:
+        grade["mean"] *= -1
+        grade["grade"] = f"{grade['grade']} or so"
+    figure = next(each for each in report(falling).figures() if each.name == "flickr8k-expert-means")
+    assert isinstance(figure.chart, Curves)
+    assert figure.chart.lines["rouge_l"] == [None] * 4
+
+
+def test_shares_of_errors_and_what_examples_show(rated: dict[str, Any]) -> None:
+    shares = tables_of(report(rated))[
+        "Judgements (%) by how many grades the metric is above people; 0 is the same grade"
+    ]
+    assert shares.header == ["metric", "-3", "-2", "-1", "0", "+1", "+2", "+3"]
+    assert sum(cell.value or 0 for cell in shares.rows[0][1:]) == pytest.approx(100)
+    text = str(report(rated).sections[0])
+    assert all(f"('metric', '{verdict}')" in text for verdict in ("too kind", "too stern", "agrees"))
+
+
+def test_accuracy_by_the_number_of_references(paired: dict[str, Any]) -> None:
+    made = report(paired)
+    names = [each.name for each in made.figures() if "references" in each.name]
+    assert names == [f"pascal-50s-references{category}" for category in ("", "-hc", "-mm")]
+    lost = tables_of(made)["Mean accuracy that is lost from 2 references to 1, in points"]
+    values = [row[1].value for row in lost.rows]
+    assert values == sorted(each["value"] for each in paired["comparisons"][0]["by_references"]["lost"].values())
+    old = copy.deepcopy(paired)  # a result from before categories were told
+    found = old["comparisons"][0]["by_references"]
+    del found["categories"], found["lost"]
+    assert [each.name for each in report(old).figures() if "references" in each.name] == ["pascal-50s-references"]
+
+
 def test_a_benchmark_from_before_there_was_an_analysis(rated: dict[str, Any]) -> None:
     old = {key: value for key, value in rated.items() if key != "analysis"}
     titles = [each.title for each in report(old).sections[0].sections]
@@ -325,7 +369,7 @@ def test_figure_files(tmp_path: Path, paired: dict[str, Any]) -> None:
 
     made = report(paired)
     written = made.write_figures(tmp_path / "new" / "figures")
-    assert len(written) == 2 * len(made.figures()) == 8
+    assert len(written) == 2 * len(made.figures()) == 12
     for path in written:
         data = path.read_bytes()
         assert data.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capeval.bench.agreement import Estimate, bootstrap_p, holm_matrix, known_interval
-from capeval.bench.draws import Draws, image_draws, numbered
+from capeval.bench.draws import Draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.errors import DataError
 from capeval.types import Array, Dataset, Flags
@@ -137,13 +137,48 @@ def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str =
     return holm_matrix(len(outcomes), p_values)
 
 
+@dataclass(frozen=True)
+class AgainstReferences:
+    """The accuracy with each of some numbers of references."""
+
+    counts: Sequence[int]
+    curves: Mapping[str, Mapping[str, list[float]]]
+    """By category in lower case, and `mean`: by metric the accuracy in percent for each of the counts."""
+    lost: Mapping[str, Estimate]
+    """By metric, what the mean accuracy loses from the most references to the fewest."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        categories = {key: curves for key, curves in self.curves.items() if key != "mean"}
+        lost = {name: {"value": each.value, "low": each.low, "high": each.high} for name, each in self.lost.items()}
+        return {"counts": list(self.counts), "mean": self.curves["mean"], "categories": categories, "lost": lost}
+
+
 def against_references(
-    pairs: Pairs, score: Score, counts: Sequence[int], *, repeats: int = 5, ties: str = "half", seed: int = 0
-) -> dict[str, list[float]]:
-    """By metric, the mean accuracy in percent with each number of references."""
-    curves: dict[str, list[float]] = {}
+    pairs: Pairs,
+    score: Score,
+    counts: Sequence[int],
+    weights: Draws,
+    *,
+    repeats: int = 5,
+    ties: str = "half",
+    seed: int = 0,
+) -> AgainstReferences:
+    """The accuracy of each metric with each number of references; the `weights` of `image_draws` give the interval of
+    what is lost, each image with all its references and with few in the same resample."""
+    curves: dict[str, dict[str, list[float]]] = {}
+    means: dict[str, dict[int, tuple[float, Array]]] = {}
     for count in counts:
-        scores = draw_scores(pairs, score, count, repeats, seed)
-        for each in accuracies(pairs, scores, image_draws(pairs.images, 1, seed), ties):
-            curves.setdefault(each.metric, []).append(each.estimates["mean"].value)
-    return curves
+        for name, values in draw_scores(pairs, score, count, repeats, seed).items():
+            outcome = np.stack([right(pairs, each, ties) for each in values])
+            known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
+            per_draw, resampled = _by_category(pairs, outcome, known, weights)
+            for key, accuracy in per_draw.items():
+                curves.setdefault(key, {}).setdefault(name, []).append(float(accuracy.mean()))
+            means.setdefault(name, {})[count] = float(per_draw["mean"].mean()), resampled["mean"]
+    fewest, most = min(counts), max(counts)
+    lost = {}
+    for name, found in means.items():
+        (few, few_drawn), (many, many_drawn) = found[fewest], found[most]
+        lost[name] = Estimate(many - few, *known_interval(many_drawn - few_drawn))
+    return AgainstReferences(counts, curves, lost)

@@ -79,6 +79,11 @@ def coco_picture(root: Path, image: str) -> Path | None:
     return next((path for path in found if path is not None), None)
 
 
+def flickr30k_picture(root: Path, image: str) -> Path | None:
+    """The picture of a Flickr30k image."""
+    return picture_in("composite_flickr30k")(root, image) or picture_in("flickr30k")(root, image)
+
+
 def picture_in(folder: str) -> Callable[[Path, str], Path | None]:
     """Pictures that lie in one folder under the name of their image, whatever their format."""
 

@@ -24,6 +24,8 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BINS = 24
 _MOST_GRADES = 8
 _EACH_WAY = 2
+_AGREED = 1e-9
+"""Grades that are as close as this are the same."""
 _REFERENCES = 5
 _ALL = "mean of all metrics"
 _FAR = 1.25
@@ -93,7 +95,20 @@ def _errors(ratings: Ratings, scores: Array) -> dict[str, Any]:
     bins = 1 + 2 * round(2 * reach / float(np.diff(distinct).min())) if few else _BINS + 1
     edge = reach * bins / (bins - 1)
     found = shape(errors, -edge, edge, bins)
+    found |= {"differences": _differences(errors, distinct)} if few else {}
     return {"low": -edge, "high": edge, "mean_absolute": float(np.abs(errors).mean())} | found
+
+
+def _differences(errors: Array, grades: Array) -> dict[str, float]:
+    """The share of judgements that the metric is so many grades above people, in whole grades; none where the grades
+    are not equally far from each other."""
+    steps = np.diff(grades)
+    if not np.allclose(steps, steps[0]):
+        return {}
+    # Equal scores share a mean grade: half a grade off is not yet off.
+    whole = (np.sign(errors) * np.ceil(np.abs(errors) / steps[0] - 0.5 - 1e-9)).astype(int)
+    reach = len(steps)
+    return {f"{off:+d}" if off else "0": float((whole == off).mean()) for off in range(-reach, reach + 1)}
 
 
 def _examples_of_ratings(ratings: Ratings, scores: ScoresByMetric) -> list[dict[str, Any]]:
@@ -108,10 +123,8 @@ def _examples_of_ratings(ratings: Ratings, scores: ScoresByMetric) -> list[dict[
     found = []
     for name, grades in chosen.items():
         error = grades - people
-        for direction, order in (("above", -error), ("below", error)):
-            for row in _first_rows(order, ratings.dataset.images):
-                if order[row] >= 0:  # the metric does not err this way
-                    continue
+        for direction, rows in _shown_rows(error, people, ratings.dataset.images).items():
+            for row in rows:
                 sample = ratings.dataset[row]
                 found.append(
                     {
@@ -127,6 +140,18 @@ def _examples_of_ratings(ratings: Ratings, scores: ScoresByMetric) -> list[dict[
                     }
                 )
     return found
+
+
+def _shown_rows(error: Array, people: Array, images: Sequence[str]) -> dict[str, list[int]]:
+    """Captions that a metric finds better than people do, those that it finds worse, the largest errors first, and
+    captions on which both agree: the best one and the worst one of these."""
+    agreed = np.where(np.abs(error) <= _AGREED, people, np.nan)
+    best, worst = _first_rows(-agreed, images, 1), _first_rows(agreed, images, 1)
+    return {
+        "above": [row for row in _first_rows(-error, images) if error[row] > _AGREED],
+        "below": [row for row in _first_rows(error, images) if error[row] < -_AGREED],
+        "equal": list(dict.fromkeys(best + worst)),
+    }
 
 
 def _mapped_grades(ratings: Ratings, scores: Array) -> Array:

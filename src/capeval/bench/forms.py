@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -74,6 +74,10 @@ class Form(ABC):
     def judged_by(self, name: str) -> Form:
         """The same captions with another kind of judgement, where people gave several."""
         raise CapevalError(f"people judged in one way only: there is no {name!r} to choose")
+
+    def of_images(self, images: Container[str]) -> Form:
+        """Only the judgements on captions of some images."""
+        raise CapevalError("these judgements are not of captions of single images: none can be left out")
 
     @abstractmethod
     def measure(self, scorer: Scorer, settings: Settings) -> Part:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -50,6 +50,19 @@ class Pairs(Form):
     def captions(self) -> Dataset:
         return self.dataset()
 
+    def of_images(self, images: Container[str]) -> Pairs:
+        rows = [row for row, image in enumerate(self.images) if image in images]
+        return replace(
+            self,
+            ids=[self.ids[row] for row in rows],
+            images=[self.images[row] for row in rows],
+            first=[self.first[row] for row in rows],
+            second=[self.second[row] for row in rows],
+            references=[self.references[row] for row in rows],
+            first_wins=self.first_wins[rows],
+            categories=[self.categories[row] for row in rows],
+        )
+
     def dataset(self, count: int | None = None, seed: int = 0) -> Dataset:
         """Both captions of each pair, one after the other, with `count` references drawn for the pair."""
         generator = np.random.default_rng(seed)
@@ -90,10 +103,11 @@ class Pairs(Form):
             comparisons["spearman_between_metrics"] = agreement.between_metrics(means)
         # More references than there are would show those that there are under a wrong number.
         if counts := [count for count in settings.counts if count <= max(map(len, self.references))]:
-            curves = accuracy.against_references(
-                self, score, counts, repeats=settings.draws, ties=ties, seed=settings.seed
+            run.progress.step("drawing fewer references")
+            found = accuracy.against_references(
+                self, score, counts, weights, repeats=settings.draws, ties=ties, seed=settings.seed
             )
-            comparisons["by_references"] = {"counts": counts, "mean": curves}
+            comparisons["by_references"] = found.to_dict()
         return Part(self, scores, rows, comparisons, signatures)
 
     def details(self, scores: ScoresByMetric) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -55,6 +55,11 @@ class Ratings(Form):
         if name not in self.judgements:
             raise UnknownName("judgement", name, self.judgements)
         return replace(self, human=self.judgements[name])
+
+    def of_images(self, images: Container[str]) -> Ratings:
+        rows = [row for row, image in enumerate(self.dataset.images) if image in images]
+        judgements = {name: values[rows] for name, values in self.judgements.items()}
+        return replace(self, dataset=self.dataset.rows(rows), human=self.human[rows], judgements=judgements)
 
     def measure(self, scorer: Scorer, settings: Settings) -> Part:
         run, table = scorer.run, scorer.score(self.dataset)

@@ -14,7 +14,7 @@ from capeval.bench.ranked import ranked
 from capeval.bench.registry import benchmark, load
 from capeval.bench.scoring import Metrics, Scorer
 from capeval.bench.seen import seen_by, without_seen
-from capeval.errors import CapevalError, DataError
+from capeval.errors import CapevalError, DataError, Unavailable
 from capeval.io.files import PathLike
 from capeval.run import Run
 from capeval.runtime.pictures import PictureFiles, open_pictures
@@ -34,6 +34,8 @@ class BenchmarkResult:
     """Images whose picture was found, where pictures or features were given."""
     human: str | None = None
     """The kind of judgement, where one was chosen."""
+    pictured: bool = False
+    """Whether only rows whose picture is there were used."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; numbers that do not exist are None."""
@@ -58,6 +60,8 @@ class BenchmarkResult:
             result["human"] = self.human
         if self.pictures is not None:
             result["pictures"] = self.pictures
+        if self.pictured:
+            result["pictured"] = True
         known: dict[str, Any] = plain(result)
         return known
 
@@ -76,6 +80,7 @@ def run(
     features: PathLike | Features | None = None,
     variants: Sequence[str] = (),
     human: str | None = None,
+    pictured: bool = False,
     settings: Settings | None = None,
     allow_seen: bool = False,
     lenient: bool = False,
@@ -85,8 +90,9 @@ def run(
 
     `metrics` are expressions, metric objects, or functions that give one score for each row of a `Dataset`. `scores`
     are files of scores made elsewhere. With neither, every metric that is installed is used. Metrics that look at
-    pictures need the folder of them (`images`) or their `features`. `human` names the kind of judgement where people
-    gave several. The name of a JSONL file stands for a benchmark of your own.
+    pictures need the folder of them (`images`) or their `features`; `pictured` measures the other metrics, too, on the
+    rows whose picture is there alone. `human` names the kind of judgement where people gave several. The name of a
+    JSONL file stands for a benchmark of your own.
 
     A metric that was trained on the benchmark or its pictures is not tested by it: it is refused, or left out where
     every metric is used, unless `allow_seen` is set. Its row is marked then (`seen`). With `lenient`, metrics that lack
@@ -103,13 +109,14 @@ def run(
     for variant in variants or wanted.default_variants:
         run.progress.step(f"reading {name}")
         form = load(name, data, variant, run, human)
-        scorer = replace(scorer, pictures=_pictures(wanted, form, images, features, run))
+        scorer = replace(scorer, pictures=pictures_of(wanted, form, images, features, run))
+        form = _pictured(form, scorer.pictures) if pictured else form
         if unused := form.unused_settings(settings):
             run.progress.note(f"not used by this kind of benchmark: {', '.join(unused)}")
         parts.append(ranked(replace(form.measure(scorer, settings), variant=variant)))
     pictures = None if scorer.pictures is None else sum(image in scorer.pictures for image in form.distinct_images)
     seen = _seen_in(parts, seen_by(wanted, scorer))
-    return BenchmarkResult(wanted, parts[0].form.rows, parts, seen, pictures, human)
+    return BenchmarkResult(wanted, parts[0].form.rows, parts, seen, pictures, human, pictured)
 
 
 def _seen_in(parts: Sequence[Part], seen: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -117,7 +124,17 @@ def _seen_in(parts: Sequence[Part], seen: Mapping[str, list[str]]) -> dict[str, 
     return {name: on for name, on in seen.items() if name in scored}
 
 
-def _pictures(
+def _pictured(form: Form, pictures: Features | None) -> Form:
+    """The judgements of captions whose picture is there."""
+    if pictures is None:
+        raise CapevalError("to take only rows that have their picture, the pictures or their features are needed")
+    found = {image for image in form.distinct_images if image in pictures}
+    if not found:
+        raise Unavailable("none of the images has its picture there")
+    return form.of_images(found)
+
+
+def pictures_of(
     wanted: Benchmark, form: Form, images: PathLike | None, features: PathLike | Features | None, run: Run
 ) -> Features | None:
     """What metrics see of the pictures; of a folder, those that the benchmark has."""

@@ -21,6 +21,7 @@ COMMANDS = {
     "df": "text",
     "join": "join",
     "explain": "explain",
+    "ground": "ground",
     "parse": "parse",
     "data": "data",
     "bench": "bench",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import click
 from msgspec import structs
 
 from capeval.cli.benchoptions import (
     allow_seen_option,
+    benchmark_files,
     data_option,
     format_option,
     own_metrics_option,
@@ -36,25 +35,9 @@ from capeval.cli.paths import Group, Reads, pictures_below
 from capeval.cli.progress import Terminal, running
 from capeval.documents import BenchDocument, decode_as
 from capeval.documents.types import Estimate, MetricRow
-from capeval.io.files import PathLike
 from capeval.run import Run
 
-
-def _files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
-    """What a benchmark is read from."""
-    from capeval.bench.own import is_own
-    from capeval.bench.registry import benchmarks, data_root
-
-    root = data_root(params["data"])
-    if is_own(name):
-        yield name
-    if name in benchmarks():
-        yield from (root / source.path for source in benchmarks()[name].sources)
-    if name == "distractors":  # whose published pairs come in files of several names
-        yield from (root / name).glob("*")
-
-
-name_argument = click.argument("name", metavar="NAME", type=Reads(_files))
+name_argument = click.argument("name", metavar="NAME", type=Reads(benchmark_files))
 variant_option = click.option(
     "--variant", "variants", multiple=True, metavar="NAME",
     help="The variant to run, such as `strict` for composite or `labels` for pascal-50s; repeat it for several.",
@@ -121,7 +104,7 @@ def list_command(data: str | None, format_: str) -> None:
 
 
 @bench_command.command("overlap")
-@click.argument("names", metavar="[A B]...", nargs=-1, type=Reads(_files))
+@click.argument("names", metavar="[A B]...", nargs=-1, type=Reads(benchmark_files))
 @options(data_option, format_option)
 def overlap_command(names: tuple[str, ...], data: str | None, format_: str) -> None:
     """Count the pictures that benchmarks share: of A and B, of each two of several, or of all whose files are there.
@@ -170,6 +153,8 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...], human: 
     click.option("--images", metavar="ROOT", type=Reads(pictures_below),
                  help="Folder of the pictures, for metrics that look at them."),
     features_option,
+    click.option("--pictured", is_flag=True,
+                 help="Measure all metrics on the rows whose picture is there, so that their figures can be compared."),
     variant_option,
     human_option,
     format_option,
@@ -195,6 +180,7 @@ def run_command(
     data: str | None,
     images: str | None,
     features: str | None,
+    pictured: bool,
     variants: tuple[str, ...],
     human: str | None,
     format_: str,
@@ -222,11 +208,13 @@ def run_command(
 
     refuse_wrong(metrics)
     refuse_both_pictures(images, features)
+    if pictured and not (images or features):
+        raise click.UsageError("--pictured goes with --images or --features")
     settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts))
     with running(threads=threads) as run_:
         outcome = run(
             name, metrics or None, scores=files, data=data, images=images, features=features, variants=variants,
-            human=human, settings=settings, allow_seen=allow_seen, run=run_,
+            human=human, pictured=pictured, settings=settings, allow_seen=allow_seen, run=run_,
         )  # fmt: skip
         found = structs.replace(decode_as(BenchDocument, outcome.to_dict()), command=command_line())
     keep_json(json_file, found)

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
 from capeval.cli.paths import Reads, metric_files, no_files
 from capeval.errors import CapevalError
+from capeval.io.files import PathLike
+
+
+def benchmark_files(name: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
+    """What a benchmark is read from."""
+    from capeval.bench.own import is_own
+    from capeval.bench.registry import benchmarks, data_root
+
+    root = data_root(params["data"])
+    if is_own(name):
+        yield name
+    if name in benchmarks():
+        yield from (root / source.path for source in benchmarks()[name].sources)
+    if name == "distractors":  # whose published pairs come in files of several names
+        yield from (root / name).glob("*")
+
 
 data_option = click.option(
     "--data", metavar="ROOT", type=Reads(no_files),  # NAME says which of its files are read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import options, print_json, print_table, tokenizer_option
-from capeval.cli.paths import Command
+from capeval.cli.paths import Command, Reads, feature_files
 from capeval.cli.progress import Terminal
 from capeval.errors import CapevalError
 from capeval.run import Run
@@ -16,27 +16,35 @@ from capeval.types import Explanation, Metric
 @click.argument("metric", metavar="METRIC")
 @click.argument("candidate", metavar="CANDIDATE")
 @options(
-    click.option(
-        "-r",
-        "--reference",
-        "references",
-        multiple=True,
-        required=True,
-        metavar="TEXT",
-        help="A reference caption; repeat it for several.",
-    ),
+    click.option("-r", "--reference", "references", multiple=True, required=True, metavar="TEXT",
+                 help="A reference caption; repeat it for several."),
+    click.option("--image", metavar="FILE", type=Reads(), help="The picture, for metrics that look at it."),
+    click.option("--features", metavar="FILE", type=Reads(feature_files),
+                 help="Features of the picture; its id is the name of --image without the ending."),
     click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True),
     tokenizer_option,
-)
-def explain_command(metric: str, candidate: str, references: tuple[str, ...], format_: str, tokenizer: str) -> None:
+)  # fmt: skip
+def explain_command(
+    metric: str,
+    candidate: str,
+    references: tuple[str, ...],
+    image: str | None,
+    features: str | None,
+    format_: str,
+    tokenizer: str,
+) -> None:
     """Show where METRIC's score of one CANDIDATE comes from.
 
     \b
     capeval explain meteor "a man rides a bike" -r "a person is riding a bicycle"
     capeval explain spice "a black dog runs" -r "a dog runs on sand" -r "the dog is black"
     capeval explain wmd "a man rides a bike" -r "a person is riding a bicycle" -r "someone cycles"
+    capeval explain tiger "a dog runs" -r "a dog on the beach" --image photos/beach.jpg
     """
+    if features and not image:
+        raise click.UsageError("--features has many pictures: name the one that is meant with --image")
     from capeval.registry import metric_classes, parse
+    from capeval.runtime.pictures import open_picture
     from capeval.text.tokenize import tokenize
 
     try:
@@ -48,7 +56,8 @@ def explain_command(metric: str, candidate: str, references: tuple[str, ...], fo
         raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
     run = Run(tokenizer, progress=Terminal())
     tokens, *others = tokenize([candidate, *references], run)
-    explanations = chosen.explain(tokens, others, run)
+    picture = open_picture(image, features, run) if image else None
+    explanations = chosen.explain(tokens, others, run, picture)
     if format_ == "json":
         print_json([_as_dict(each) for each in explanations])
         return

@@ -8,6 +8,8 @@ from capeval.errors import CapevalError, with_advice
 OPTIONS = {
     "references": "Give them with -r",
     "pictures": "Give a folder of pictures with --images, or their features with --features",
+    "picture": "Give it with --image",
+    "own_features": "Give them with --features",
     "skip_pictures": "With --on-error skip such pictures are left out",
     "saved_result": "`capeval score --save` writes results to be joined",
     "score_ids": "`capeval bench rows NAME`, or `capeval robust` with --write, shows the ids",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from capeval.cli.common import command_line, note, options
-from capeval.cli.paths import Command, Reads, Writes, WritesInto
+from capeval.cli.paths import Command, Reads, Writes, WritesInto, feature_files, pictures_below
 from capeval.cli.progress import running
 from capeval.documents import ScoreDocument
 from capeval.results import Result
@@ -28,6 +28,10 @@ from capeval.types import Array, Dataset
                  help="Scores made elsewhere, by id (CSV, TSV or JSONL): they stand beside those of each caption."),
     click.option("-r", "--references", multiple=True, metavar="FILE", type=Reads(),
                  help="References, to be shown with the examples; repeat it to add those of other files."),
+    click.option("--images", metavar="DIR", type=Reads(pictures_below),
+                 help="Folder of the pictures: examples show where captions lie on them, if tiger has scored them."),
+    click.option("--features", metavar="FILE", type=Reads(feature_files),
+                 help="With --images: regions of your own, for a model that knows them."),
 )  # fmt: skip
 def report_command(
     results: tuple[str, ...],
@@ -38,6 +42,8 @@ def report_command(
     title: str | None,
     files: tuple[str, ...],
     references: tuple[str, ...],
+    images: str | None,
+    features: str | None,
 ) -> None:
     """Make one page of RESULTs: tables, intervals, tests, distributions, curves and examples.
 
@@ -53,12 +59,14 @@ def report_command(
     A RESULT is what `capeval score`, `compare`, `bench run`, `bench all` or `robust` keeps with --json, or a file of
     `capeval score --per-caption` (JSONL, CSV or TSV). The page is one file that needs no network.
     """
+    if features and not images:
+        raise click.UsageError("--features goes with --images, which shows the pictures")
     if not (output or latex or markdown or figures):
         raise click.UsageError("say what to write: -o FILE, --latex FILE, --markdown FILE or --figures DIR")
     from capeval.io.captions import read_references
     from capeval.io.files import writing
     from capeval.report import report
-    from capeval.report.build import encoded
+    from capeval.report.html import encoded
     from capeval.report.plots import require_matplotlib
 
     if output or figures:
@@ -66,7 +74,10 @@ def report_command(
     with running() as run:
         run.progress.step("reading results")
         known = read_references(*references) if references else None
-        made = report(results, title=title, scores=files, references=known, command=command_line())
+        made = report(
+            results, title=title, scores=files, references=known, images=images, features=features,
+            command=command_line(), run=run,
+        )  # fmt: skip
         texts = [(latex, made.latex() if latex else ""), (markdown, made.markdown() if markdown else "")]
         texts.append((output, made.html(run.progress.step) if output else ""))
         drawn = made.write_figures(figures, run.progress.step) if figures else []
@@ -92,12 +103,19 @@ def check_report_options(page: str | None, files: Sequence[str]) -> None:
 
 
 def write_score_report(
-    path: str, result: Result, dataset: Dataset, scores: ScoreDocument, elsewhere: Mapping[str, Array], run: Run
+    path: str,
+    result: Result,
+    dataset: Dataset,
+    scores: ScoreDocument,
+    elsewhere: Mapping[str, Array],
+    images: str | None,
+    run: Run,
 ) -> None:
     """The page of `capeval score --report`."""
     from capeval.report import report
     from capeval.report.inputs import caption_scores
 
-    made = report([scores, caption_scores(result, dataset).beside(elsewhere)], command=command_line())
+    rows = caption_scores(result, dataset).beside(elsewhere)
+    made = report([scores, rows], images=images, command=command_line(), run=run)
     made.write(path, run.progress.step)
     note(f"wrote {path}")

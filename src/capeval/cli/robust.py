@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from capeval.cli.benchoptions import benchmark_files, data_option, own_metrics_option, refuse_wrong
 from capeval.cli.common import (
-    checked,
     command_line,
     features_option,
     images_option,
     json_option,
     keep_json,
-    metrics_option,
     note,
+    optional_references_option,
     options,
     print_document,
     print_table,
-    references_option,
     refuse_both_pictures,
     resamples_option,
     seed_option,
@@ -29,6 +28,7 @@ from capeval.cli.paths import Group, Reads, Writes
 from capeval.cli.progress import running
 from capeval.documents import RobustDocument, decode_as
 from capeval.documents.types import AttacksDocument, ChoicesDocument, CurvesDocument, Estimate, ProbeDocument
+from capeval.run import Run
 
 D = TypeVar("D", bound=RobustDocument)
 
@@ -52,9 +52,13 @@ parser_option = click.option(
     "--parser", type=click.Choice(["official", "fast"]),
     help="The parser of the captions. Without it: official where its grammar is there, else fast.",
 )  # fmt: skip
+of_option = click.option(
+    "--of", metavar="NAME", type=Reads(benchmark_files),
+    help="In place of -r: the references, and pictures below --images, of a benchmark; `capeval bench list` has them.",
+)  # fmt: skip
 common_options = options(
-    references_option, metrics_option, scores_option, images_option, features_option, sample_option, write_option,
-    format_option, json_option, threads_option, seed_option,
+    optional_references_option, of_option, data_option, own_metrics_option, scores_option, images_option,
+    features_option, sample_option, write_option, format_option, json_option, threads_option, seed_option,
 )  # fmt: skip
 
 
@@ -62,12 +66,14 @@ common_options = options(
 def robust_command() -> None:
     """See what metrics do with captions that were changed on purpose.
 
-    Without CANDIDATES, people's captions are changed: one reference of each image is held out.
+    Without CANDIDATES, people's captions are changed: one reference of each image is held out. Captions are given with
+    -r, or are those of a benchmark's images.
 
     \b
     capeval robust curves -r refs.json -m cider_d -m bleu_1
     capeval robust distractors -r refs.json -m spice -m meteor
     capeval robust components -r refs.json
+    capeval robust components --of pascal-50s --images photos/ -m lece -m meteor
     capeval robust probe results.json -r refs.json
     capeval robust attacks -r refs.json --format json
     """
@@ -145,6 +151,7 @@ def components_command(ctx: click.Context, /, parser: str | None, resamples: int
 
     \b
     capeval robust components -r refs.json -m meteor -m wmd
+    capeval robust components --of composite --images photos/ -m lece -m meteor
 
     Figures are percentages with 95 % intervals, for objects, actions and properties (count, colour, state).
     """
@@ -214,22 +221,23 @@ def _run(
     ctx: click.Context, check: Callable[..., Any], kind: type[D], more: dict[str, Any], given: dict[str, Any]
 ) -> D | None:
     """Runs a check with its options. None if the result was printed, or nothing was scored."""
-    metrics: Sequence[str] | None = checked(given["metrics"])
+    refuse_wrong(given["metrics"])
+    metrics: Sequence[str] | None = given["metrics"] or None
     write, scores = given["write"], given["scores"]
     only_write = write and not metrics and not scores
     refuse_both_pictures(given["images"], given["features"])
+    if bool(given["references"]) == bool(given["of"]):
+        raise click.UsageError("say whose captions: -r FILE for those of a file, or --of NAME for a benchmark's")
     if only_write and (given["json_file"] or given["format_"] == "json"):
         raise click.UsageError("nothing is scored with --write alone, so there is no result: name metrics with -m")
     if write == "-" and not only_write:
         raise click.UsageError("--write needs a file: standard output has the result")
-    from capeval.io.captions import read_references
-
     with running(threads=given["threads"]) as run:
         run.progress.step("reading references")
+        captions, pictures = _material(given, run)
         outcome = check(
-            read_references(*given["references"]), () if only_write else metrics, scores=scores, sample=given["sample"],
-            images=given["images"], features=given["features"], seed=given["seed"],
-            run=run, **more,
+            captions, () if only_write else metrics, scores=scores, sample=given["sample"], seed=given["seed"],
+            run=run, **pictures, **more,
         )  # fmt: skip
         if write:
             run.progress.step("writing captions")
@@ -247,11 +255,25 @@ def _run(
     return found
 
 
+def _material(given: Mapping[str, Any], run: Run) -> tuple[Any, dict[str, Any]]:
+    """Captions, and what pictures metrics look at."""
+    pictures = {"images": given["images"], "features": given["features"]}
+    if not given["of"]:
+        from capeval.io.captions import read_references
+
+        return read_references(*given["references"]), pictures
+    from capeval.bench.robust import of_benchmark
+
+    found = of_benchmark(given["of"], data=given["data"], run=run, **pictures)
+    return found.captions, {"features": found.pictures}
+
+
 def _arguments(ctx: click.Context) -> dict[str, Any]:
     """What was asked for, without what does not matter to the result, such as the number of threads."""
     given = {key: value for key, value in ctx.params.items() if key not in ("threads", "format_", "json_file", "write")}
-    one, *more = given["references"]
-    return given if more else given | {"references": one}
+    given = {key: value for key, value in given.items() if value is not None or key not in ("of", "data")}
+    several = len(given["references"]) != 1
+    return given if several else given | {"references": given["references"][0]}
 
 
 def _gammas(text: str | None) -> tuple[float, ...]:

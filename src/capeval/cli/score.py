@@ -126,7 +126,7 @@ def score_command(
             ranges = result.ranges(resamples=resamples, seed=seed)
         document = result.document(ranges)
         if page:
-            write_score_report(page, result, joined.dataset, document, elsewhere, run)
+            write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
     keep_json(json_file, document)
     print_result(result, ranges if intervals else {}, format_)
 

@@ -135,13 +135,18 @@ class Combination(Part, kw_only=True, frozen=True):
 
 
 class ByReferences(Part, kw_only=True, frozen=True):
-    """The mean accuracy of each metric with each number of references."""
+    """The accuracy of each metric with each number of references."""
 
     counts: Annotated[list[int], Meta(min_length=1)]
     mean: dict[str, list[Number]]
+    categories: dict[str, dict[str, list[Number]]] = {}
+    """By category of the pairs."""
+    lost: dict[str, Estimate] = {}
+    """What the mean loses from the most references to the fewest."""
 
     def __post_init__(self) -> None:
-        _check_lengths(self.mean, len(self.counts), "number of references")
+        for curves in (self.mean, *self.categories.values()):
+            _check_lengths(curves, len(self.counts), "number of references")
 
 
 class Comparisons(Part, kw_only=True, frozen=True):
@@ -199,16 +204,20 @@ class Errors(Shape, kw_only=True, frozen=True):
     low: float
     high: float
     mean_absolute: float
+    differences: dict[str, float] = {}
+    """By the number of whole grades that the metric is above people (`-1` for one below), the share of judgements."""
 
     def __post_init__(self) -> None:
         _check_order(self.low, self.high)
 
 
 class Misjudged(Part, kw_only=True, frozen=True):
-    """A caption that a metric and people see differently: one with grades (`people`, `grade`), or one of a pair."""
+    """A caption that a metric and people see differently, or both alike: one with grades (`people`, `grade`), or one of
+    a pair."""
 
     metric: str
     direction: str | None = None
+    """Of one with grades: whether the metric's is `above` people's, `below` or `equal`."""
     id: str
     image: str
     category: str | None = None
@@ -251,6 +260,8 @@ class BenchDocument(Document, kw_only=True, frozen=True, tag="capeval.bench/1"):
     """What the benchmark is for: figures on one that is not for `test` are none."""
     pictures: Count | None = None
     """Images whose picture was found, where metrics looked at pictures."""
+    pictured: bool = False
+    """Whether all metrics were measured on the rows whose picture was there, and on no others."""
 
 
 # Leaderboard ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from capeval.errors import DataError, MissingExtra
+from capeval.errors import DataError, MissingExtra, UnsuitableFeatures
 from capeval.io.cache import remembered, sha256_of
 from capeval.io.featurestore import Store, is_store, together
 from capeval.io.files import PathLike
@@ -124,7 +124,7 @@ class FeatureSource(Features, ABC):
         They are large: ask for some images at a time.
         """
         if not self.region_count:
-            raise DataError("there are no regions; `capeval features` can make them", file=self.source)
+            raise UnsuitableFeatures("there are no regions; `capeval features` can make them", file=self.source)
         return self._checked("regions", images)
 
     def boxes(self, images: Sequence[str]) -> Floats | None:

@@ -11,7 +11,7 @@ import numpy as np
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, ExpressionError
 from capeval.run import Run
-from capeval.types import NOT_A_PARAMETER, Array, Explanation, Metric, Selection
+from capeval.types import NOT_A_PARAMETER, Array, Explanation, Metric, Picture, Selection
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -70,11 +70,13 @@ class Composite(Metric):
             shown.append(f"{expression} rev: {metric.info.revision}{extras}")
         return {"parts": f"[{'; '.join(shown)}]"}
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
         able = [metric for metric, _ in self.parts if metric.can_explain()]
         if not able:
             raise ExpressionError(f"no part of {self.info.name} has anything to show beyond its score")
-        return [found for metric in able for found in metric.explain(candidate, references, run)]
+        return [found for metric in able for found in metric.explain(candidate, references, run, picture)]
 
     def can_explain(self) -> bool:
         return any(metric.can_explain() for metric, _ in self.parts)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.corpus import Corpus
-from capeval.errors import DataError, ExpressionError, Unavailable
+from capeval.errors import ExpressionError, Unavailable
 from capeval.run import Run
 from capeval.types import Array, Floats, Info, Longs, Metric
 
@@ -65,8 +65,7 @@ class Lece(Metric):
         return needed[context]
 
     def encoders(self, run: Run) -> tuple[str, ...]:
-        known = _encoder(self._checkpoint(run))
-        return (known,) if known else ()
+        return tuple(filter(None, [self._checkpoint(run).encoder]))
 
     def hint_without_pictures(self) -> str:
         return _TEXT_ONLY
@@ -118,9 +117,7 @@ class Lece(Metric):
 
 def _with_references(corpus: Corpus) -> tuple[Longs, Longs]:
     """Every row with each of its references: the row's number, and that of the reference among the captions."""
-    lacking = [i for i, group in enumerate(corpus.rows.group) if not corpus.dataset.reference_sets[group]]
-    if lacking:
-        raise DataError("captions without a reference.", ids=[corpus.dataset.ids[i] for i in lacking])
+    corpus.require_references()
     offsets, group = corpus.rows.group_offsets, corpus.rows.group
     counts = np.diff(offsets)[group]
     row = np.repeat(np.arange(len(corpus)), counts)
@@ -130,27 +127,13 @@ def _with_references(corpus: Corpus) -> tuple[Longs, Longs]:
 
 def _read(critique: Critique, corpus: Corpus, used: npt.NDArray[Any]) -> Floats:
     """The critique's vectors of some captions."""
-    pieces, words = corpus.pieces, corpus.pieces.vocabulary
-    bounds = zip(pieces.offsets[used].tolist(), pieces.offsets[used + 1].tolist())
-    texts = [[words[i] for i in pieces.tokens[begin:end].tolist()] for begin, end in bounds]
-    return critique.encode(*critique.vocabulary.encode(texts, critique.words), corpus.threads)
-
-
-def _encoder(checkpoint: Checkpoint) -> str:
-    """Whose pictures a critique knows; empty where it looks at none, or learned from somebody's own features."""
-    return str(checkpoint.facts.get("encoder", "")) if checkpoint.config["context"] != "reference" else ""
+    return critique.encode(*critique.vocabulary.encode(corpus.texts(used), critique.words), corpus.threads)
 
 
 def _vectors(critique: Critique, corpus: Corpus) -> Floats:
     """The pictures as the critique wants them."""
-    wanted = _encoder(critique.checkpoint)
-    found, vectors = corpus.features(wanted).encoder, corpus.vectors(wanted)
-    advice = "Make features with that encoder, or train a critique with yours: `capeval train lece`"
-    if wanted and found and wanted != found:
-        raise DataError(f"this critique knows pictures encoded by {wanted}, these were encoded by {found}. {advice}")
-    if vectors.shape[1] != critique.picture_width:
-        raise DataError(
-            f"this critique knows picture vectors of {critique.picture_width} numbers, these have {vectors.shape[1]}. "
-            f"{advice}"
-        )
+    wanted = critique.checkpoint.encoder
+    critique.checkpoint.check_encoder(corpus.features(wanted).encoder)
+    vectors = corpus.vectors(wanted)
+    critique.checkpoint.check_width("vectors", critique.picture_width, vectors.shape[1])
     return vectors

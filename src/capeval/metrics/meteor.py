@@ -30,7 +30,7 @@ from capeval.text.lexicon import function_words, load_lexicon
 from capeval.text.normalize import normalize_all
 from capeval.text.paraphrase import find_table, load_phrases, table_digest
 from capeval.text.stem import stem
-from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULES = ("exact", "stem", "synonym", "paraphrase")
@@ -83,7 +83,9 @@ class Meteor(Metric):
     def from_totals(self, totals: Array, rows: int | Array) -> Array:
         return scores(totals, PARAMETERS)[..., None]
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
         explanations = []
         for reference in references:
             found = align_tokens(candidate, reference, run)

@@ -24,7 +24,7 @@ from capeval.scene import (
     tuples_from_file,
     tuples_of,
 )
-from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ class Spice(Metric):
         sums, counts = np.split(totals, 2, axis=-1)
         return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
         texts = [" ".join(tokens) for tokens in (candidate, *references)]
         ours, *theirs = self._tuples(texts, run)
         found = explain(ours, [each for tuples in theirs for each in tuples])

@@ -17,7 +17,7 @@ from capeval.errors import ExpressionError
 from capeval.io.shipped import shipped
 from capeval.run import Run
 from capeval.text.vectors import load_vectors
-from capeval.types import Array, Explanation, Floats, Info, Ints, Longs, Metric
+from capeval.types import Array, Explanation, Floats, Info, Ints, Longs, Metric, Picture
 
 
 class Bags(NamedTuple):
@@ -98,7 +98,9 @@ class Wmd(Metric):
             for i, j in np.argwhere(amounts).tolist()
         ]
 
-    def explain(self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run) -> list[Explanation]:
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
         return [self._explain(candidate, reference, run) for reference in references]
 
     def _explain(self, candidate: Sequence[str], reference: Sequence[str], run: Run) -> Explanation:

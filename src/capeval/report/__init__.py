@@ -4,6 +4,7 @@
 """
 
 from capeval.report.build import Report, report
+from capeval.report.grounding import draw_grounding, write_grounding
 from capeval.report.inputs import CaptionScores
 
-__all__ = ["CaptionScores", "Report", "report"]
+__all__ = ["CaptionScores", "Report", "draw_grounding", "report", "write_grounding"]

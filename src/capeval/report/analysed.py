@@ -1,13 +1,15 @@
-"""Behind the numbers of a benchmark: scores in each grade, errors, and captions that people see differently."""
+"""Behind the numbers of a benchmark: scores in each grade, errors, and captions that a metric and people see apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from capeval.documents import types as documents
-from capeval.documents.types import Analysis, Misjudged
+from capeval.documents.types import Analysis, Distribution, Misjudged
 from capeval.report.blocks import Block, Cell, Example, Examples, Figure, Section, Table, Text, name_cell, number
-from capeval.report.charts import Histograms, Panel, Shape, Violins, told_of_open_ends
+from capeval.report.charts import Curves, Histograms, Panel, Shape, Violins, told_of_open_ends
+
+_VERDICTS = {"above": "too kind", "below": "too stern", "equal": "agrees"}
 
 
 def analysis_sections(analysis: Analysis, order: Sequence[str], slug: str) -> list[Section]:
@@ -41,7 +43,37 @@ def _distributions(analysis: Analysis, order: Sequence[str], slug: str) -> list[
     table = Table(
         "Median score in each grade, middle half in brackets", ["metric", *(f"grade {g}" for g in grades)], rows
     )
-    return [Figure(f"{slug}-grades", "Scores in each grade", told, Violins(panels, "score by human grade"), table)]
+    violins = Figure(f"{slug}-grades", "Scores in each grade", told, Violins(panels, "score by human grade"), table)
+    return [violins, *_means(found, grades, slug)]
+
+
+def _means(found: Mapping[str, Distribution], grades: Sequence[str], slug: str) -> list[Block]:
+    """How mean scores climb with the grades; metrics of any scale in one picture."""
+    means = {name: [grade.mean for grade in each.grades] for name, each in found.items()}
+    climbs = {name: _climb(values) for name, values in means.items() if len(values) == len(grades)}
+    if len(grades) < 2:
+        return []
+    told = (
+        "The mean score of captions by the grade that people gave, from 0 in the lowest grade to 1 in the highest. "
+        "Where a line is flat, the metric hardly tells neighbouring grades apart."
+    )
+    rows = [[name_cell(name), *(number(value) for value in values)] for name, values in means.items()]
+    chart = Curves(_places(grades), climbs, "human grade", "share of the way up")
+    table = Table("Mean score in each grade", ["metric", *(f"grade {grade}" for grade in grades)], rows)
+    return [Figure(f"{slug}-means", "Mean scores by human grade", told, chart, table)]
+
+
+def _climb(means: Sequence[float]) -> list[float | None]:
+    rise = means[-1] - means[0]
+    return [(value - means[0]) / rise if rise > 0 else None for value in means]
+
+
+def _places(grades: Sequence[str]) -> list[float]:
+    """The grades as numbers; ranges of grades are numbered."""
+    try:
+        return [float(grade) for grade in grades]
+    except ValueError:
+        return [float(place) for place in range(1, len(grades) + 1)]
 
 
 def _shape(label: str, each: documents.Shape) -> Shape:
@@ -68,7 +100,16 @@ def _errors(analysis: Analysis, order: Sequence[str], slug: str) -> list[Block]:
     )
     table = Table("Error in grades", ["metric", "mean absolute", "5 %", "25 %", "median", "75 %", "95 %"], rows)
     chart = Histograms(panels, "share of judgements by error in grades", zero=True)
-    return [Figure(f"{slug}-errors", "Errors of the metrics in grades", told, chart, table)]
+    blocks: list[Block] = [Figure(f"{slug}-errors", "Errors of the metrics in grades", told, chart, table)]
+    if differences := {name: each.differences for name, each in found.items() if each.differences}:
+        steps = list(dict.fromkeys(step for each in differences.values() for step in each))
+        title = "Judgements (%) by how many grades the metric is above people; 0 is the same grade"
+        shares = [
+            [name_cell(name), *(number(100 * each[step], 1) if step in each else Cell("–") for step in steps)]
+            for name, each in differences.items()
+        ]
+        blocks.append(Table(title, ["metric", *steps], shares))
+    return blocks
 
 
 def _examples(analysis: Analysis, order: Sequence[str]) -> list[Block]:
@@ -80,7 +121,7 @@ def _examples(analysis: Analysis, order: Sequence[str]) -> list[Block]:
         if mine:
             blocks.append(Examples(name, mine, folded=bool(blocks)))
     if blocks:
-        told = "The captions with the largest errors of each metric."
+        told = "The captions with the largest errors of each metric, and some on which it agrees with people."
         if any(each.other is not None for each in found):
             told = "Pairs where a metric is surest of the caption that people do not prefer."
         blocks.insert(0, Text(told))
@@ -89,9 +130,11 @@ def _examples(analysis: Analysis, order: Sequence[str]) -> list[Block]:
 
 def _rated(each: Misjudged) -> Example:
     facts = [("people", _shown(each.people, 2)), ("metric's grade", _shown(each.grade, 2))]
+    if each.direction in _VERDICTS:
+        facts.insert(0, ("metric", _VERDICTS[each.direction]))
     if each.score is not None:
         facts.append(("score", _shown(each.score, 4)))
-    return Example(each.caption, [*facts, ("image", each.image)], each.references)
+    return Example(each.caption, [*facts, ("image", each.image)], each.references, image=each.image)
 
 
 def _pair(each: Misjudged) -> Example | None:
@@ -103,7 +146,7 @@ def _pair(each: Misjudged) -> Example | None:
         ("of the second", _shown(each.other_score, 4)),
         ("image", each.image),
     ]
-    return Example(each.caption, facts, each.references, each.other, ("preferred", "other"))
+    return Example(each.caption, facts, each.references, each.other, ("preferred", "other"), each.image)
 
 
 def _shown(value: float | None, digits: int) -> str:

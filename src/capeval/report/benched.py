@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from capeval.documents.types import Analysis, BenchDocument, Comparisons, Estimate, Matrix, MetricRow
+from capeval.documents.types import Analysis, BenchDocument, ByReferences, Comparisons, Estimate, Matrix, MetricRow
 from capeval.report.analysed import analysis_sections
 from capeval.report.blocks import (
     Block,
@@ -39,6 +39,8 @@ def benchmark_section(data: BenchDocument, source: str) -> Section:
         told += f" People's judgement is `{data.human}`."
     if data.pictures is not None:
         told += f" Pictures of {data.pictures:,} images were looked at."
+    if data.pictured:
+        told += " Only rows whose picture is there were used, for every metric."
     if data.citation:
         told += f" Judgements: {data.citation}"
     analysis = data.analysis or [Analysis()] * len(data.comparisons)
@@ -243,16 +245,35 @@ def _by_references(comparisons: Comparisons, slug: str) -> list[Block]:
     found = comparisons.by_references
     if found is None:
         return []
-    lines = dict(sorted(found.mean.items(), key=lambda item: -(item[1][-1] or 0.0)))
-    rows = [[name_cell(name), *(number(value, 2) for value in values)] for name, values in lines.items()]
-    return [
-        Figure(
-            f"{slug}-references", "Accuracy against the number of references",
-            "Mean over the categories, in per cent. Metrics are listed by their accuracy with the most references.",
-            Curves(found.counts, lines, "references", "mean accuracy (%)"),
-            Table("Mean accuracy (%) by number of references", ["metric", *map(str, found.counts)], rows),
-        )
-    ]  # fmt: skip
+    told = "Mean over the categories, in per cent. Metrics are listed by their accuracy with the most references."
+    blocks: list[Block] = [_accuracy_curves(found, found.mean, "mean accuracy (%)", told, f"{slug}-references")]
+    if found.lost:
+        blocks.append(_lost_table(found))
+    if len(found.categories) > 1:
+        blocks += [
+            _accuracy_curves(found, curves, f"accuracy (%), {word_for(key)}", "", f"{slug}-references-{key}")
+            for key, curves in found.categories.items()
+        ]
+    return blocks
+
+
+def _accuracy_curves(
+    found: ByReferences, curves: Mapping[str, Sequence[float | None]], what: str, told: str, name: str
+) -> Figure:
+    lines = dict(sorted(curves.items(), key=lambda item: -(item[1][-1] or 0.0)))
+    rows = [[name_cell(metric), *(number(value, 2) for value in values)] for metric, values in lines.items()]
+    return Figure(
+        name, f"{what[0].upper()}{what[1:]} against the number of references", told,
+        Curves(found.counts, lines, "references", what),
+        Table(f"{what[0].upper()}{what[1:]} by number of references", ["metric", *map(str, found.counts)], rows),
+    )  # fmt: skip
+
+
+def _lost_table(found: ByReferences) -> Table:
+    ordered = sorted(found.lost.items(), key=lambda item: item[1].value or 0.0)
+    fewest, most = min(found.counts), max(found.counts)
+    title = f"Mean accuracy that is lost from {most} references to {fewest}, in points"
+    return Table(title, ["metric", "lost"], [[name_cell(name), estimate(each, 2)] for name, each in ordered])
 
 
 def _combinations(comparisons: Comparisons) -> list[Block]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from capeval.documents.types import Estimate
 from capeval.report.charts import Chart
+from capeval.runtime.grounding import Grounded
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class HeatMaps:
+    """Where captions, and their words, lie on a picture."""
+
+    grounded: Grounded
+    words_of_references: bool = True
+    """Whether words of the references have maps, as those of the candidate do."""
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
 class Example:
     """One caption with what metrics, and perhaps people, make of it."""
 
@@ -64,6 +75,9 @@ class Example:
     """The second caption of a pair."""
     marks: tuple[str, str] = ("", "")
     """What is said of the first and of the second."""
+    image: str = ""
+    """The id of its picture, where it has one."""
+    maps: HeatMaps | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,7 @@ class Examples:
     folded: bool = False
 
 
-Block = Text | Code | Table | Figure | Examples
+Block = Text | Code | Table | Figure | HeatMaps | Examples
 
 
 @dataclass(frozen=True)

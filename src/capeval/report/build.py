@@ -26,9 +26,12 @@ from capeval.report.benched import benchmark_section
 from capeval.report.blocks import Block, Cell, Code, Figure, Section, Table, name_cell
 from capeval.report.board import leaderboard_section
 from capeval.report.compared import comparison_section
+from capeval.report.examplemaps import with_maps
 from capeval.report.inputs import CaptionScores, References, read_result
 from capeval.report.plain import captions_section, scores_section
 from capeval.report.robust import robust_section
+from capeval.run import Run
+from capeval.types import Features
 from capeval.version import __version__
 
 Source = PathLike | Mapping[str, Any] | Document | CaptionScores | Any
@@ -64,7 +67,7 @@ class Report:
         ending = Path(os.fspath(path)).suffix.lower()
         text = self.latex() if ending == ".tex" else self.markdown() if ending == ".md" else self.html(progress)
         with writing(path) as stream:
-            stream.write(encoded(text))
+            stream.write(html.encoded(text))
 
     def write_figures(self, folder: PathLike, progress: Callable[[str], None] = lambda step: None) -> list[Path]:
         """Each figure as SVG and PNG, named by its number and content."""
@@ -87,24 +90,23 @@ class Report:
         return written
 
 
-def encoded(text: str) -> bytes:
-    """UTF-8; half a character, which JSON can smuggle in, is replaced."""
-    return text.encode("utf-8", "replace")
-
-
 def report(
     results: Source | Iterable[Source],
     *,
     title: str | None = None,
     scores: Sequence[PathLike] = (),
     references: References | None = None,
+    images: PathLike | Mapping[str, PathLike] | None = None,
+    features: PathLike | Features | None = None,
     command: str | None = None,
+    run: Run | None = None,
 ) -> Report:
     """A report of results: files or what is in them, as the commands print it with `--format json`, files of scores for
     each caption, or the objects that `capeval.score`, `capeval.compare` and `capeval.bench.run` give.
 
     `scores` are files of scores made elsewhere, which stand beside those of each caption; `references`, by image, are
-    shown with examples.
+    shown with examples. `images`, a folder of pictures or a dict id -> file, show where the captions of examples lie on
+    them, if tiger is among the scores; `features` have their regions where the model knows features of your own.
     """
     is_one = isinstance(results, str | os.PathLike | Mapping | Document | CaptionScores) or hasattr(results, "to_dict")
     listed: list[Any] = [results] if is_one else list(cast(Iterable[Any], results))
@@ -123,9 +125,13 @@ def report(
     for name, data in loaded:
         if isinstance(data, CaptionScores):
             rows = data.with_scores(scores)
-            sections.append(captions_section(replace(rows, references=references or rows.references)))
+            rows = replace(rows, references=references or rows.references)
+            names = rows.scores.keys() - rows.elsewhere
+            sections.append(with_maps(captions_section(rows), names, images, features, run))
             continue
-        sections.append(_section(data, Path(name).name))
+        section = _section(data, Path(name).name)
+        names = {row.metric for row in data.metrics} if isinstance(data, BenchDocument) else set()
+        sections.append(with_maps(section, names, images, features, run))
         made += _signatures(data, sections[-1].title)
         if data.command:
             commands.append(data.command)

@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 
-from capeval.report.blocks import Block, Cell, Code, Example, Examples, Figure, Section, Table, Text
+from capeval.report.blocks import Block, Cell, Code, Example, Examples, Figure, HeatMaps, Section, Table, Text
+from capeval.report.groundpage import MapWriter
 from capeval.report.svg import inline_svg
 from capeval.report.theme import LIGHT
 
 # A column of texts longer than this may be broken into lines.
 _LONG = 40
+# References that are shown with an example.
+_REFERENCES = 5
 
 
 def render(title: str, about: str, sections: Sequence[Section], drawn: Callable[[str], None]) -> str:
@@ -55,6 +58,11 @@ def render(title: str, about: str, sections: Sequence[Section], drawn: Callable[
 """
 
 
+def encoded(text: str) -> bytes:
+    """UTF-8; half a character, which JSON can smuggle in, is replaced."""
+    return text.encode("utf-8", "replace")
+
+
 def _file(name: str) -> str:
     return files("capeval.report").joinpath(name).read_text("utf-8")
 
@@ -72,6 +80,7 @@ class _Page:
         self.ids: dict[int, str] = {}
         self.used: set[str] = {"content", "contents"}
         self.figures = self.tables = 0
+        self.maps = MapWriter()
 
     def id_of(self, section: Section) -> str:
         if id(section) not in self.ids:
@@ -109,6 +118,8 @@ class _Page:
             return self.table(block)
         if isinstance(block, Figure):
             return self.figure(block)
+        if isinstance(block, HeatMaps):
+            return self.heat_maps(block)
         return self.examples(block, level)
 
     def table(self, table: Table) -> str:
@@ -139,9 +150,7 @@ class _Page:
         end = "" if figure.title.endswith("?") else "."
         numbers = ""
         if figure.table:
-            numbers = (
-                f"<details><summary>Numbers of figure {self.figures}</summary>{self.table(figure.table)}</details>"
-            )
+            numbers = self.folded(f"Numbers of figure {self.figures}", figure.table)
         return (
             f'<figure id="{key}"><div class="scroll" role="region" tabindex="0" aria-labelledby="{key}-title">'
             f"{inline_svg(figure.chart, key, figure.title)}</div>"
@@ -149,21 +158,30 @@ class _Page:
             f"</figcaption>{numbers}</figure>\n"
         )
 
+    def folded(self, name: str, table: Table) -> str:
+        return f"<details><summary>{name}</summary>{self.table(table)}</details>"
+
+    def heat_maps(self, block: HeatMaps) -> str:
+        self.drawn(block.grounded.image)
+        return self.maps.write(block) + (self.folded("Numbers of the maps", block.table) if block.table else "")
+
     def examples(self, block: Examples, level: int) -> str:
-        inside = "".join(_example(each) for each in block.examples)
+        inside = "".join(_example(each, self.heat_maps(each.maps) if each.maps else "") for each in block.examples)
         return f"<details{'' if block.folded else ' open'}><summary>{escape(block.title)}</summary>{inside}</details>\n"
 
 
-def _example(example: Example) -> str:
+def _example(example: Example, maps: str) -> str:
     facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in example.facts)
-    references = "".join(f"<li>{escape(each)}</li>" for each in example.references)
+    references = "".join(f"<li>{escape(each)}</li>" for each in example.references[:_REFERENCES])
+    if (more := len(example.references) - _REFERENCES) > 0:
+        references += f"<li>and {more} more</li>"
     both = zip(example.marks, [example.caption, *([example.other] if example.other else [])])
     captions = "".join(
         f"<blockquote>{f'<small>{escape(mark)}</small> ' if mark else ''}{escape(text)}</blockquote>"
         for mark, text in both
     )
     listed = f'<p class="quiet">References</p><ul>{references}</ul>' if references else ""
-    return f'<div class="example">{captions}<dl class="facts">{facts}</dl>{listed}</div>'
+    return f'<div class="example">{captions}<dl class="facts">{facts}</dl>{listed}{maps}</div>'
 
 
 def _cell(cell: Cell, column: int, is_number: bool, is_long: bool) -> str:

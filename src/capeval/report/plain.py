@@ -29,7 +29,6 @@ from capeval.types import Array
 _EXTREMES = 4
 _PAIRS = 3
 _EACH_WAY = 2
-_REFERENCES = 5
 _MOST_SYSTEMS = 8
 
 
@@ -242,4 +241,4 @@ def _example(rows: CaptionScores, row: int, facts: Sequence[tuple[str, str]]) ->
     origin = [("system", rows.systems[row])] if rows.systems[row] else []
     image = [("image", rows.images[row])]
     references = rows.references.get(rows.images[row], ())
-    return Example(rows.captions[row], [*origin, *image, *facts], list(references)[:_REFERENCES])
+    return Example(rows.captions[row], [*origin, *image, *facts], references, image=rows.images[row])

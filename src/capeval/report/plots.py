@@ -26,7 +26,7 @@ Theme = Mapping[str, str]
 
 def draw(chart: Chart, theme: Theme = LIGHT, *, form: str = "svg", title: str = "") -> bytes:
     """The chart as the bytes of an SVG or PNG file. The same chart always gives the same bytes."""
-    with _matplotlib(theme) as figure_class:
+    with drawing(theme) as figure_class:
         figure = figure_class(layout="constrained")
         if isinstance(chart, Forest):
             _forest(figure, chart, theme)
@@ -59,7 +59,8 @@ def require_matplotlib() -> None:
 
 
 @contextmanager
-def _matplotlib(theme: Theme) -> Iterator[Callable[..., Any]]:
+def drawing(theme: Theme) -> Iterator[Callable[..., Any]]:
+    """The class of figures, with settings that are ours alone."""
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure

@@ -41,6 +41,11 @@ LIGHT = {
     "onhigh": "#ffffff",
 }  # fmt: skip
 
+HEAT_OVER_PICTURE = (
+    "#090028", "#340044", "#660250", "#9c054b", "#d40624", "#e5630b", "#f49711", "#f2cb72", "#f9f6b7",
+)  # fmt: skip
+"""From the coldest to the hottest, in even steps of lightness; the same on light and dark pages, as photographs are."""
+
 _SENTINELS = {role: f"#01{number:02x}fe" for number, role in enumerate(LIGHT)}
 PAGE = dict(_SENTINELS)
 _ROLE_OF = {color: role for role, color in _SENTINELS.items()}

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError, UnknownName
+from capeval.errors import CheckpointError, UnknownName, UnsuitableFeatures
 from capeval.io.assets import assets, find_asset, installed_assets
 from capeval.io.cache import sha256_of
 from capeval.io.files import PathLike
@@ -74,6 +74,27 @@ class Checkpoint:
             return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
         return run
+
+    @property
+    def encoder(self) -> str:
+        """Whose pictures it knows; empty where it looks at none, or learned from somebody's own features."""
+        return str(self.facts.get("encoder", ""))
+
+    def check_encoder(self, encoder: str) -> None:
+        """Refuses pictures that were encoded otherwise than those of the training; who is not known may pass."""
+        if self.encoder and encoder and self.encoder != encoder:
+            raise self._unsuitable(f"pictures encoded by {self.encoder}, these were encoded by {encoder}")
+
+    def check_width(self, kind: str, wanted: int, found: int) -> None:
+        """Refuses vectors or regions (`kind`) of another width than those of the training."""
+        if wanted != found:
+            raise self._unsuitable(f"{kind} of {wanted} numbers, these have {found}")
+
+    def _unsuitable(self, what: str) -> UnsuitableFeatures:
+        return UnsuitableFeatures(
+            f"the {self.model} model {self.folder.name!r} knows {what}. Make features with `capeval features`, or "
+            f"train one with yours: `capeval train {self.model}`"
+        )
 
     def check_probe(self, run: Network, tolerance: float = 1e-3) -> None:
         """Whether this machine gives the outputs that training saw. Sizes, types and values count."""

@@ -227,7 +227,14 @@ def read_picture(path: PathLike) -> bytes:
 
 
 def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:
-    """The whole picture, upright, in RGB, squeezed to a square.
+    """The whole picture, squeezed to a square."""
+    # Our own bicubic: faster than Pillow's, whose bits depend on its version.
+    squeezed: Pixels = engine.load().squeeze(decode(data, name), side)
+    return squeezed
+
+
+def decode(data: bytes, name: str = "the picture") -> Pixels:
+    """The picture upright, in RGB, [height, width, 3].
 
     Of an animation the first frame counts; what is transparent becomes white.
     """
@@ -242,16 +249,13 @@ def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:
             # Both copy a picture that is fine as it is.
             upright = picture if picture.getexif().get(_ORIENTATION, 1) == 1 else ImageOps.exif_transpose(picture)
             ready = upright if upright.mode == "RGB" and "transparency" not in upright.info else _rgb(upright)
-            pixels = np.asarray(ready)
+            return np.asarray(ready)
     except UnidentifiedImageError:
         raise DataError("this is not a picture, or of a kind that Pillow cannot read", file=name) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise DataError("the picture has too many pixels; make it smaller", file=name) from None
     except Exception as problem:  # decoders raise OSError, SyntaxError, ValueError, struct.error and more
         raise DataError(f"the picture is damaged: {problem}", file=name) from problem
-    # Our own bicubic: faster than Pillow's, whose bits depend on its version.
-    squeezed: Pixels = engine.load().squeeze(pixels, side)
-    return squeezed
 
 
 def _rgb(picture: Any) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from capeval.errors import CheckpointError
 from capeval.run import Run
+from capeval.runtime.batches import filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import Ids, Vocabulary
@@ -108,20 +108,11 @@ def _encoded(run: Network, width: int, tokens: Ids, lengths: Ids, threads: int =
 
     def block(rows: npt.NDArray[np.intp]) -> None:
         length = int(lengths[rows[0]])
-        given = tokens[_filled(rows, _CAPTIONS), :length]
+        given = tokens[filled(rows, _CAPTIONS), :length]
         found[rows] = run({"tokens": given})[: len(rows)]
 
-    order = np.argsort(lengths, kind="stable")
-    ends = np.flatnonzero(np.diff(lengths[order], append=-1)) + 1
-    begins = [0, *ends[:-1].tolist()]
-    blocks = [order[start:end] for begin, stop in zip(begins, ends.tolist()) for start, end in _spans(begin, stop)]
-    _for_each(block, blocks if len(tokens) else [], threads)
+    for_each(block, of_one_length(lengths, lambda length: _CAPTIONS), threads)
     return found
-
-
-def _spans(begin: int, end: int) -> Iterator[tuple[int, int]]:
-    for start in range(begin, end, _CAPTIONS):
-        yield start, min(start + _CAPTIONS, end)
 
 
 def _judged(run: Network, sides: Mapping[str, tuple[Floats, npt.NDArray[Any]]], threads: int = 1) -> Floats:
@@ -129,22 +120,8 @@ def _judged(run: Network, sides: Mapping[str, tuple[Floats, npt.NDArray[Any]]], 
     found = np.empty(count, np.float32)
 
     def block(rows: npt.NDArray[np.intp]) -> None:
-        filled = _filled(rows, _PAIRS)
-        found[rows] = run({name: vectors[place[filled]] for name, (vectors, place) in sides.items()})[: len(rows)]
+        given = filled(rows, _PAIRS)
+        found[rows] = run({name: vectors[place[given]] for name, (vectors, place) in sides.items()})[: len(rows)]
 
-    _for_each(block, [np.arange(start, min(start + _PAIRS, count)) for start in range(0, count, _PAIRS)], threads)
+    for_each(block, [np.arange(start, min(start + _PAIRS, count)) for start in range(0, count, _PAIRS)], threads)
     return found
-
-
-def _filled(rows: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
-    """The rows, and the first one again until there are `size`."""
-    return np.concatenate([rows, np.full(size - len(rows), rows[0])])
-
-
-def _for_each(work: Callable[[Any], None], blocks: list[Any], threads: int) -> None:
-    if threads == 1 or len(blocks) < 2:
-        for each in blocks:
-            work(each)
-        return
-    with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-        list(pool.map(work, blocks))

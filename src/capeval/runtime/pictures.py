@@ -23,7 +23,7 @@ from capeval.io.files import PathLike
 from capeval.run import Run
 from capeval.runtime.encoder import Encoder, find_encoder, read_picture, require_pillow
 from capeval.runtime.extract import Looked, content_hash, find_pictures, look_at
-from capeval.types import Features, Floats
+from capeval.types import Features, Floats, Picture
 
 
 def open_pictures(
@@ -37,6 +37,14 @@ def open_pictures(
     if images is None:
         return None
     return PictureFiles(find_pictures(images) if isinstance(images, str | os.PathLike) else images, run=run)
+
+
+def open_picture(image: PathLike, features: PathLike | Features | None = None, run: Run | None = None) -> Picture:
+    """One picture file. Its id is its name without the ending; with `features` the file itself is not read."""
+    name = Path(image).stem
+    found = open_pictures({name: image} if features is None else None, features, run)
+    assert found is not None
+    return Picture(found, name)
 
 
 class PictureFiles(FeatureSource):

@@ -24,14 +24,21 @@ class CaptionTable:
 
     @classmethod
     def of(
-        cls, vocabulary: Vocabulary, captions: Texts, images: Sequence[str], words: int, *, bos: bool = False
+        cls,
+        vocabulary: Vocabulary,
+        captions: Texts,
+        images: Sequence[str],
+        words: int,
+        *,
+        bos: bool = False,
+        eos: bool = True,
     ) -> CaptionTable:
         """The captions of the images, in their order, cut after so many words; an image may have none.
 
-        Each row has its end; with `bos` its begin too.
+        Each row has its end, unless `eos` is False; with `bos` its begin too.
         """
         each = [captions.get(image, ()) for image in images]
-        tokens, lengths = vocabulary.encode_texts([text for texts in each for text in texts], words, bos=bos)
+        tokens, lengths = vocabulary.encode_texts([text for texts in each for text in texts], words, bos=bos, eos=eos)
         return cls(tokens.astype(np.int32), lengths, np.cumsum([0, *map(len, each)]).astype(np.int64))
 
     def counts(self) -> Longs:

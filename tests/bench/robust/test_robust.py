@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from capeval.bench import robust
 from capeval.bench.robust.curves import area
 from capeval.cli import cli
-from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.errors import CapevalError, DataError, Unavailable, UnknownName
 from capeval.run import Run
 from capeval.text.tokenize import tokenize
 from capeval.types import Array, Dataset
@@ -192,6 +192,47 @@ def test_wrong_usage() -> None:
     both = ["--images", "a", "--features", "b"]
     assert "give one of them" in capeval("attacks", "-r", REFERENCES, *both, code=2).output
     assert "standard input" in capeval("attacks", "-", "-r", "-", code=2).output
+
+
+OWN = [
+    {"id": f"{image}{place}", "image": f"{image}.jpg", "candidate": "a dog runs", "score": place, "references": texts}
+    for place, (image, texts) in enumerate(
+        [("a", ["a dog runs", "a brown dog runs fast"]), ("a", ["the dog is running"]),
+         ("b", ["a man cooks in a kitchen", "a cook at work"]), ("c", ["a red bus on a street", "a bus stops"])]
+    )
+]  # fmt: skip
+
+
+def test_captions_of_a_benchmark(tmp_path: Path, notes: Any) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("\n".join(map(json.dumps, OWN)))
+    every = robust.of_benchmark(str(mine))
+    assert every.pictures is None
+    assert list(every.captions) == ["a.jpg", "b.jpg", "c.jpg"]
+    assert every.captions["a.jpg"] == ("a dog runs", "a brown dog runs fast", "the dog is running")
+    np.savez(tmp_path / "f.npz", ids=["a", "c"], vectors=np.ones((2, 3), np.float32))
+    some = robust.of_benchmark(str(mine), features=tmp_path / "f.npz", run=Run(progress=notes))
+    assert list(some.captions) == ["a.jpg", "c.jpg"]
+    assert some.pictures is not None
+    assert some.pictures.vectors(["a.jpg"]).tolist() == [[1, 1, 1]]
+    assert notes.messages == [f"1 images of {mine} are left out: they lack their picture, or references."]
+    np.savez(tmp_path / "f.npz", ids=["z"], vectors=np.ones((1, 3), np.float32))
+    with pytest.raises(Unavailable, match="has its picture there"):
+        robust.of_benchmark(str(mine), features=tmp_path / "f.npz")
+    found = json.loads(capeval("attacks", "--of", str(mine), "-m", "rouge_l", "--format", "json").stdout)
+    assert (found["images"], found["arguments"]["of"]) == (3, str(mine))
+    whose = capeval("attacks", "-m", "rouge_l", code=2).output
+    assert "say whose captions" in whose
+    assert "say whose captions" in capeval("attacks", "--of", str(mine), "-r", REFERENCES, code=2).output
+
+
+def test_functions_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "robust_length.py").write_text(
+        "def words(dataset): return [len(t.split()) for t in dataset.candidates]"
+    )
+    monkeypatch.chdir(tmp_path)
+    table = capeval("attacks", "-r", REFERENCES, "-m", "robust_length:words", "-m", "rouge_l").stdout
+    assert [line.split()[0] for line in table.splitlines()[2:]] == ["rouge_l", "robust_length:words"]
 
 
 def test_several_systems_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from capeval.bench import papers
-from capeval.bench.benchmark import Benchmark, Source, picture_in
+from capeval.bench.benchmark import Benchmark, Source, coco_picture, flickr30k_picture, picture_in
 from capeval.bench.files import read_json
 from capeval.bench.ratings import Ratings
 from capeval.errors import DataError
@@ -24,7 +24,6 @@ from capeval.types import Dataset
 _JUDGEMENTS = Source("composite/composite.json", "eef9b790b83f92b16ea41b34adf30f65b581f2e7b5122f01468d3015577a88fe")
 _REFERENCES = Source("composite/references.json", "459e61317e9baa01181446356fb6c5d34b55d7e74eaf9e9dcfe59458533baf64")
 _FIELDS = ("source", "row", "image", "caption", "rating")
-_FOLDERS = {"8k": "flickr8k", "30k": "composite_flickr30k", "coco": "composite_coco"}
 
 
 def _load(root: Path, variant: str, run: Run) -> Ratings:
@@ -60,9 +59,13 @@ def _letters(text: str) -> str:
 
 
 def _picture(root: Path, image: str) -> Path | None:
+    """Those in a folder of Composite's own, else in one of all pictures of COCO or Flickr30k."""
     source, name = image.split("/")
-    # The Flickr30k pictures go without the leading zeros of their ids.
-    return picture_in(_FOLDERS[source])(root, name.lstrip("0") if source == "30k" else name)
+    if source == "8k":
+        return picture_in("flickr8k")(root, name)
+    if source == "30k":
+        return flickr30k_picture(root, name.lstrip("0"))  # its pictures go without the leading zeros of their ids
+    return picture_in("composite_coco")(root, name) or coco_picture(root, name)
 
 
 COMPOSITE = Benchmark(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from capeval.bench.benchmark import Benchmark, Source, coco_picture, picture_in
+from capeval.bench.benchmark import Benchmark, Source, coco_picture, flickr30k_picture
 from capeval.bench.jsonl import pairs_of, read_jsonl
 from capeval.bench.pairs import Pairs
 from capeval.run import Run
 
 _ROWS = Source("judgements/reformulations.jsonl.gz", "8cb0fe316cabf9af7ca151305e416e1d931c674f688d5ae40533fbabc3f4d51a")
-_FLICKR = ("flickr30k", "composite_flickr30k")
 
 
 def _load(root: Path, variant: str, run: Run) -> Pairs:
@@ -23,11 +22,9 @@ def _load(root: Path, variant: str, run: Run) -> Pairs:
 
 def _picture(root: Path, image: str) -> Path | None:
     """Flickr8k has many pictures of Flickr30k, under the same number with more after it."""
-    if (path := coco_picture(root, image)) is not None:
+    if (path := coco_picture(root, image) or flickr30k_picture(root, image)) is not None:
         return path
-    found = (picture_in(folder)(root, image) for folder in _FLICKR)
-    longer = (root / "flickr8k").glob(f"{Path(image).stem}_*")
-    return next((path for path in (*found, *longer) if path is not None), None)
+    return next((root / "flickr8k").glob(f"{Path(image).stem}_*"), None)
 
 
 REFORMULATIONS = Benchmark(

@@ -14,6 +14,7 @@ from capeval.perturb.attacks import ATTACKS, attacked
 from capeval.perturb.captionset import UNTOUCHED, Captions, Versions, caption_set
 from capeval.run import Run
 from capeval.runtime.pictures import open_pictures
+from capeval.types import Features
 
 
 def attacks(
@@ -25,7 +26,7 @@ def attacks(
     sample: int | None = None,
     scores: Sequence[PathLike] = (),
     images: PathLike | None = None,
-    features: PathLike | None = None,
+    features: PathLike | Features | None = None,
     run: Run | None = None,
 ) -> RobustnessResult:
     """Scores of repeated, padded, cut, off-topic and empty captions, divided by the score of the untouched ones.

@@ -14,6 +14,7 @@ from capeval.perturb.components import COMPONENTS, PROPERTIES, changed_words
 from capeval.run import Run
 from capeval.runtime.pictures import open_pictures
 from capeval.scene.pipeline import default_parser
+from capeval.types import Features
 
 
 def components(
@@ -27,7 +28,7 @@ def components(
     resamples: int = 1000,
     scores: Sequence[PathLike] = (),
     images: PathLike | None = None,
-    features: PathLike | None = None,
+    features: PathLike | Features | None = None,
     run: Run | None = None,
 ) -> RobustnessResult:
     """How often metrics prefer a caption with a similar word to one with a wrong word in the same place.

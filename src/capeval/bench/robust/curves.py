@@ -14,6 +14,7 @@ from capeval.perturb.captionset import UNTOUCHED, Captions, Versions, caption_se
 from capeval.perturb.degrees import GAMMAS, TRANSFORMS, worse_by_degrees
 from capeval.run import Run
 from capeval.runtime.pictures import open_pictures
+from capeval.types import Features
 
 
 def curves(
@@ -27,7 +28,7 @@ def curves(
     sample: int | None = None,
     scores: Sequence[PathLike] = (),
     images: PathLike | None = None,
-    features: PathLike | None = None,
+    features: PathLike | Features | None = None,
     run: Run | None = None,
 ) -> RobustnessResult:
     """Scores of captions that get worse and worse, divided by the score of the untouched ones; R is the area below.

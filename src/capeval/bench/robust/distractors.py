@@ -15,6 +15,7 @@ from capeval.perturb.distractors import distracted
 from capeval.run import Run
 from capeval.runtime.pictures import open_pictures
 from capeval.scene.pipeline import default_parser
+from capeval.types import Features
 
 
 def distractors(
@@ -27,7 +28,7 @@ def distractors(
     resamples: int = 1000,
     scores: Sequence[PathLike] = (),
     images: PathLike | None = None,
-    features: PathLike | None = None,
+    features: PathLike | Features | None = None,
     run: Run | None = None,
 ) -> RobustnessResult:
     """Builds the six tasks from captions and measures how often metrics choose the correct one."""

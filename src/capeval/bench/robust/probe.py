@@ -12,6 +12,7 @@ from capeval.perturb.captionset import UNTOUCHED, Captions, Versions, caption_se
 from capeval.perturb.rewording import REWORDINGS, reworded
 from capeval.run import Run
 from capeval.runtime.pictures import open_pictures
+from capeval.types import Features
 
 _SHOWN = 5
 
@@ -25,7 +26,7 @@ def probe(
     sample: int | None = None,
     scores: Sequence[PathLike] = (),
     images: PathLike | None = None,
-    features: PathLike | None = None,
+    features: PathLike | Features | None = None,
     run: Run | None = None,
 ) -> RobustnessResult:
     """How much scores change when captions say the same in another way.

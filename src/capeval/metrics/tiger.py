@@ -1,0 +1,165 @@
+"""TIGEr (Jiang et al. 2019): whether a caption speaks of the same regions of the picture as people's captions do.
+
+A caption's grounding vector says of each region how well the caption's words fit it (`capeval.runtime.scan`). That of a
+candidate is compared with the mean of the references' in two ways: by the order of the regions (RRS), and by the
+distribution over them together with how well the whole picture is met (WDS). Functions here take vectors [n, regions].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from capeval.corpus import Corpus
+from capeval.errors import CheckpointError, ExpressionError, Unavailable, UnknownName
+from capeval.run import Run
+from capeval.types import Array, Dataset, Explanation, Info, Longs, Metric, Picture, Sample
+
+if TYPE_CHECKING:
+    from capeval.metrics.grounding import Grounded
+    from capeval.runtime.checkpoint import Checkpoint
+
+CHECKPOINT = "scan"
+"""The network that comes with capeval."""
+# Cosines have single precision: regions whose values differ by no more than this are equal.
+_EQUAL = 1e-6
+
+
+@dataclass(frozen=True)
+class Tiger(Metric):
+    """`checkpoint`: the folder of a SCAN of your own; `tau`: how steeply WDS falls with the distance."""
+
+    checkpoint: str = ""
+    tau: float = 1.5
+
+    info: ClassVar[Info] = Info(
+        name="tiger",
+        names=("tiger", "tiger_rrs", "tiger_wds"),
+        summary="Whether the caption is grounded in the same regions of the picture as the references are",
+        citation="Jiang et al. 2019, TIGEr: Text-to-Image Grounding for Image Caption Evaluation (EMNLP)",
+        on_request=("tiger_rrs", "tiger_wds"),
+        needs=("references", "pictures"),
+    )
+
+    def __post_init__(self) -> None:
+        if self.tau <= 0:
+            raise ExpressionError(f"tiger: tau is {self.tau:g}; it must be more than 0")
+
+    def trained_on(self) -> tuple[str, ...]:
+        return tuple(self._checkpoint().facts.get("trained_on", ()))
+
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        return tuple(filter(None, [self._checkpoint(run).encoder]))
+
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"checkpoint": self._checkpoint(run).digest}
+
+    def per_sample(self, stats: Array) -> Array:
+        """TIGEr is the mean of the two (equation 14)."""
+        return np.column_stack([stats.mean(axis=1), stats])
+
+    def stats(self, corpus: Corpus) -> Array:
+        """Columns: RRS, WDS; both are 0 where nothing can be compared."""
+        found = np.zeros((len(corpus), 2))
+        for rows, candidate, reference, is_known in self._grounded(corpus):
+            rrs = region_rank_similarity(reference, candidate)
+            wds = weight_distribution_similarity(reference, candidate, self.tau)
+            found[rows] = np.where(is_known[:, None], np.column_stack([rrs, wds]), 0)
+        return found
+
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        if picture is None:
+            raise Unavailable("tiger looks at the picture, and there is none", remedy="picture")
+        from capeval.metrics.tiger_explain import Side, explanation
+        from capeval.runtime.regions import region_names
+
+        caption, *texts = (" ".join(tokens) for tokens in (candidate, *references))
+        dataset = Dataset.from_samples([Sample("", picture.image, caption, tuple(texts))])
+        dataset.features = picture.features
+        corpus = Corpus(dataset, replace(run, tokenizer="none"))
+        scores = dict(zip(self.info.names, self.per_sample(self.stats(corpus))[0].tolist()))
+        (found,) = self._grounded(corpus)
+        if not found.is_known[0]:
+            why = "nothing: the model must know a word of the caption, and one of a reference"
+            return [Explanation(" / ".join(texts), {**scores, "compared": why}, (), [])]
+        boxes = corpus.boxes(0, 1, *self.encoders(corpus.run))
+        names = region_names(found.candidate.shape[1], None if boxes is None else boxes[0])
+        ours, theirs = (
+            Side(each[0], ranking(each)[0], distribution(each)[0]) for each in (found.candidate, found.reference)
+        )
+        return [explanation(" / ".join(texts), scores, names, ours, theirs, relevance(found.reference)[0])]
+
+    def _grounded(self, corpus: Corpus) -> Iterator[Grounded]:
+        if corpus.dataset.features is None:
+            raise Unavailable("tiger looks at pictures, and there are none", remedy="pictures")
+        corpus.require_references()
+        checkpoint = self._checkpoint(corpus.run)
+        checkpoint.check_encoder(corpus.features(checkpoint.encoder).encoder)
+        if checkpoint.config.get("direction") != "i2t":
+            raise CheckpointError(
+                f"{checkpoint.folder}: in this model words look at regions; tiger needs one in which regions look at "
+                "words (direction i2t)"
+            )
+        from capeval.metrics.grounding import grounded
+        from capeval.runtime.scan import open_scan
+
+        return grounded(corpus, open_scan(self._source, corpus.run))
+
+    @property
+    def _source(self) -> str:
+        return self.checkpoint or CHECKPOINT
+
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
+        from capeval.runtime.scan import open_trained_scan
+
+        try:
+            return open_trained_scan(self._source, run)
+        except UnknownName:
+            if self.checkpoint:
+                raise
+            raise Unavailable(
+                f"tiger needs the network {CHECKPOINT!r}, which is not on this machine. Update capeval-models, or "
+                "train one for checkpoint=FOLDER: `capeval train scan`"
+            ) from None
+
+
+def ranking(vectors: Array) -> Longs:
+    """The regions of each vector, the highest value first; of equal ones the region with the smaller number."""
+    return np.argsort(-vectors, axis=1, kind="stable")
+
+
+def relevance(reference: Array) -> Array:
+    """What each region is worth: from 0 to 1 as the references have it; 1 for all where they are equal."""
+    low, high = reference.min(axis=1, keepdims=True), reference.max(axis=1, keepdims=True)
+    is_flat = high - low <= _EQUAL
+    return np.where(is_flat, 1.0, (reference - low) / np.where(is_flat, 1.0, high - low))
+
+
+def distribution(vectors: Array) -> Array:
+    """Logarithms of the softmax over the regions."""
+    shifted = vectors - vectors.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def region_rank_similarity(reference: Array, candidate: Array) -> Array:
+    """RRS, equations 8 to 10: the discounted gain of the candidate's order of regions, as a share of the best one's."""
+    worth = relevance(reference)
+    discount = 1 / np.log2(np.arange(worth.shape[1]) + 2)
+    gain = (np.take_along_axis(worth, ranking(candidate), axis=1) * discount).sum(axis=1)
+    best = (np.take_along_axis(worth, ranking(worth), axis=1) * discount).sum(axis=1)
+    return np.asarray(np.minimum(gain / best, 1.0))
+
+
+def weight_distribution_similarity(reference: Array, candidate: Array, tau: float) -> Array:
+    """WDS, equations 11 to 13. A vector of zeros is infinitely short, and two of them are equally long."""
+    p, q = distribution(reference), distribution(candidate)
+    divergence = (np.exp(p) * (p - q)).sum(axis=1)
+    lengths = [np.sqrt((vectors**2).sum(axis=1)) for vectors in (reference, candidate)]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relevances = np.where(lengths[0] == lengths[1], 0.0, np.log(lengths[0]) - np.log(lengths[1]))
+        return np.asarray(1 / (1 + np.exp(tau * (divergence + relevances))))

@@ -1,0 +1,223 @@
+"""Training SCAN: what a batch is, what is minimised, and how often the right picture is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from capeval.errors import DataError
+from capeval.models.scan import Scan, ScanShape, unit
+from capeval.runtime.scan import REGIONS, VOCABULARY, WORDS, probe_outputs
+from capeval.text.vocabulary import UNK, Vocabulary, initial_vectors
+from capeval.train.batching import by_group, by_near_groups
+from capeval.train.captions import CaptionTable
+from capeval.train.config import config_to_dict
+from capeval.train.data import captions
+from capeval.train.export import to_onnx
+from capeval.train.facts import digest_of
+from capeval.train.pictures import Pool, with_pictures
+from capeval.train.task import Arrays, Batch, Inputs, Task
+from capeval.train.tasks.scan.config import Config
+from capeval.types import Floats, Longs
+
+_BLOCK = 100  # pictures that validation reads together
+_AT = (1, 5, 10)
+_SHARPEST = 100.0
+
+
+class ScanTask(Task[Scan]):
+    """See `Task`."""
+
+    name: ClassVar[str] = "scan"
+    monitor = "recall"
+
+    def __init__(self, config: Config, inputs: Inputs) -> None:
+        self.config: Config = config
+        self.pool = Pool(inputs.features)
+        self.encoder = self.pool.encoder
+        self.sources = config.sources
+        found = [with_pictures(captions(source, "train", inputs.data), self.pool) for source in config.sources]
+        texts = {image: several for each in found for image, several in each.items()}
+        kept = {
+            image: several
+            for source in config.validation
+            for image, several in with_pictures(captions(source, "val", inputs.data), self.pool).items()
+            if image not in texts  # a user's file has no splits
+        }
+        if not texts or not kept:
+            raise DataError(f"no picture to {'validate' if texts else 'train'} with: the features have none of them")
+        self.images, self.validation = list(texts), _some(sorted(kept), config.validation_pictures)
+        self.vocabulary = Vocabulary.of(
+            (text for several in texts.values() for text in several), config.vocabulary, config.minimum
+        )
+        self.captions = CaptionTable.of(self.vocabulary, texts, self.images, config.words, eos=False)
+        first = {image: kept[image][:1] for image in self.validation}
+        self.held_out = CaptionTable.of(self.vocabulary, first, self.validation, config.words, eos=False)
+        if not (self.captions.lengths.all() and self.held_out.lengths.all()):
+            raise DataError("there are captions without a word among those to train on")
+        place = {image: number for number, image in enumerate(self.images)}
+        self._sources = [np.array([place[image] for image in each]) for each in found if each]
+
+    def build(self) -> Scan:
+        config = self.config
+        start = initial_vectors(self.vocabulary, config.vectors, config.seed)
+        shape = ScanShape(
+            len(self.vocabulary),
+            start.shape[1],
+            self.pool.region_dim,
+            config.width,
+            config.hidden,
+            config.direction,
+            config.temperature,
+        )
+        model = Scan(shape, config.dropout)
+        model.words.weight.data = torch.from_numpy(start)
+        return model
+
+    def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
+        is_warming = epoch <= self.config.warmup
+        for images in self._warming(random) if is_warming else self._drawn(random):
+            rows = self.captions.draw(images, random)
+            yield {
+                # What is cheap in the first epochs is that a picture has one region.
+                "regions": torch.from_numpy(self._means[images][:, None]) if is_warming else self._shown(images),
+                "tokens": torch.from_numpy(self.captions.padded(rows)),
+                "lengths": torch.from_numpy(self.captions.lengths[rows]),
+            }
+
+    def _warming(self, random: np.random.Generator) -> Iterator[Longs]:
+        # One caption alone has no negative.
+        return (each for each in by_group(self._sources, self.config.warmup_batch, random) if len(each) > 1)
+
+    def _drawn(self, random: np.random.Generator) -> Iterator[Longs]:
+        if self.config.loss == "hinge":
+            yield from (each for each in by_group(self._sources, self.config.batch, random) if len(each) > 1)
+            return
+        yield from by_near_groups(self._means, self._sources, self.config.near, self.config.batch, random)
+
+    @cached_property
+    def _means(self) -> Floats:
+        """The mean region of each picture."""
+        parts = [self.images[start : start + _BLOCK] for start in range(0, len(self.images), _BLOCK)]
+        return np.concatenate([self.pool.regions(part).mean(axis=1, dtype=np.float32) for part in parts])
+
+    def _shown(self, images: Longs) -> Tensor:
+        return self._regions([self.images[each] for each in images])
+
+    def _regions(self, images: Sequence[str]) -> Tensor:
+        return torch.from_numpy(self.pool.regions(images))
+
+    def loss(self, model: Scan, batch: Batch) -> Tensor:
+        regions, lengths = model.look(batch["regions"]), batch["lengths"]
+        words = model.read(batch["tokens"], lengths)
+        if regions.shape[1] == 1:
+            return contrast(model, (regions[:, 0] @ unit(words.sum(1)).T)[None])
+        if self.config.loss == "hinge":
+            return self.hinge(model, regions, words, lengths)
+        groups = len(regions) // min(self.config.near, len(regions))
+        fits = model.match_groups(*(each.unflatten(0, (groups, -1)) for each in (regions, words, lengths)))
+        return contrast(model, fits)
+
+    def hinge(self, model: Scan, regions: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
+        """Against the hardest caption of another picture, and the hardest picture of another caption."""
+        fits = model.match_all(regions.detach(), words.detach(), lengths).fill_diagonal_(-torch.inf)
+        own = torch.arange(len(fits), device=fits.device)
+        # Gradients are needed of these pairs alone: three for each picture instead of all.
+        picture, caption = torch.cat([own, own, fits.argmax(0)]), torch.cat([own, fits.argmax(1), own])
+        right, *wrong = model.match(regions[picture], words[caption], lengths[caption]).split(len(own))
+        return torch.stack([(self.config.margin + each - right).clamp(min=0).mean() for each in wrong]).sum()
+
+    def validate(self, model: Scan) -> dict[str, float]:
+        device = next(model.parameters()).device
+        fits = all_fits(self, model, self.validation, self.held_out, device)
+        return recalls(fits, np.arange(len(self.validation)))
+
+    def export(self, model: Scan, folder: Path) -> tuple[str, ...]:
+        tokens, regions = torch.full((2, 5), UNK), torch.zeros(2, 3, model.shape.region_width)
+        free = {"tokens": {1: "length"}, "words": {1: "length"}}
+        to_onnx(_Words(model), {"tokens": tokens}, ["words"], folder / WORDS, dynamic=free, weights="float16")
+        free = {"regions": {1: "places"}, "mapped": {1: "places"}}
+        to_onnx(_Regions(model), {"regions": regions}, ["mapped"], folder / REGIONS, dynamic=free, weights="float16")
+        return WORDS, REGIONS
+
+    def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
+        # Made-up pictures and captions: nothing of the data sets goes into a checkpoint.
+        random = np.random.default_rng(0)
+        inputs: Arrays = {
+            "tokens": random.integers(UNK + 1, len(self.vocabulary), (4, 5)),
+            "regions": random.normal(size=(4, 6, self.pool.region_dim)).astype(np.float32),
+        }
+        return inputs, probe_outputs(folder, config_to_dict(self.config), inputs)
+
+    def assets(self) -> dict[str, bytes]:
+        return {VOCABULARY: self.vocabulary.to_bytes()}
+
+    def facts(self) -> dict[str, Any]:
+        tokens = self.captions.tokens
+        sizes = {"region_width": self.pool.region_dim, "pictures": len(self.images), "captions": len(tokens)}
+        return {**sizes, "data": digest_of(tokens, self.captions.offsets)}
+
+
+def contrast(model: Scan, fits: Tensor) -> Tensor:
+    """The right caption of a group for each picture, and the right picture for each caption, of fits [groups, n, n]."""
+    sharp = fits * model.sharpness.exp().clamp(max=_SHARPEST)
+    own = torch.arange(fits.shape[1], device=fits.device).repeat(len(fits))
+    return (F.cross_entropy(sharp.flatten(0, 1), own) + F.cross_entropy(sharp.mT.flatten(0, 1), own)) / 2
+
+
+def all_fits(
+    task: ScanTask, model: Scan, images: Sequence[str], table: CaptionTable, device: torch.device
+) -> npt.NDArray[np.float32]:
+    """How well every picture and every caption of a table fit."""
+    parts = [images[start : start + _BLOCK] for start in range(0, len(images), _BLOCK)]
+    regions = torch.cat([model.look(task._regions(part).to(device)) for part in parts])
+    lengths = torch.from_numpy(table.lengths).to(device)
+    words = model.read(torch.from_numpy(table.tokens).long().to(device), lengths)
+    return model.match_all(regions, words, lengths).cpu().numpy()
+
+
+def recalls(fits: npt.NDArray[np.float32], owner: Longs) -> dict[str, float]:
+    """How often the right picture is among the first k for a caption, and one of the right captions for a picture."""
+    right = fits[owner, np.arange(len(owner))]
+    of_captions = (fits > right).sum(0)
+    best = np.full(len(fits), -np.inf, np.float32)
+    np.maximum.at(best, owner, right)
+    of_pictures = (fits > best[:, None]).sum(1)
+    found = {f"picture_at_{k}": float((of_captions < k).mean()) for k in _AT}
+    found |= {f"caption_at_{k}": float((of_pictures < k).mean()) for k in _AT}
+    return {"recall": sum(found.values()) / len(found), **found}
+
+
+def _some(images: Sequence[str], count: int) -> list[str]:
+    if count >= len(images):
+        return list(images)
+    return [images[i] for i in np.sort(np.random.default_rng(0).permutation(len(images))[:count])]
+
+
+class _Words(nn.Module):
+    """Captions of one length -> vectors of their words."""
+
+    def __init__(self, model: Scan) -> None:
+        super().__init__()
+        self.words, self.forth, self.back = model.words, model.forth, model.back
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        given = self.words(tokens)
+        return unit(self.forth(given)[0] + self.back(given.flip(1))[0].flip(1))
+
+
+class _Regions(nn.Module):
+    def __init__(self, model: Scan) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, regions: Tensor) -> Tensor:
+        return self.model.look(regions)
