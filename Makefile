@@ -49,7 +49,9 @@ demo: setup
 	  --json demo-out/comparison.json
 	@echo && echo "== With pictures: capeval score --images"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json -r $(DEMO)/pictures_references.json --images $(DEMO)/pictures \
-	  -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' --json demo-out/pictures.json
+	  -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' -m tiger --json demo-out/pictures.json
+	@echo && echo "== Where in the picture a caption lies: capeval ground"
+	$(BIN)/capeval ground $(DEMO)/pictures/cat.jpg "a brown and white cat looks at something" -o demo-out/cat.html
 	@echo && echo "== What do metrics make of ever worse captions? capeval robust"
 	$(BIN)/capeval robust curves -r $(DEMO)/references.json --json demo-out/curves.json
 	@echo && echo "== All of it on one page: capeval report"

@@ -14,8 +14,11 @@ from capeval.types import Array, Dataset
 SYSTEMS = Systems(list("abc"), {}, {})
 
 
-def part(values: dict[str, float], **compared: Any) -> Part:
-    rows = [{"metric": name, "pearson": {"value": value}} for name, value in values.items()]
+def part(values: dict[str, float], scored: dict[str, int] | None = None, **compared: Any) -> Part:
+    rows = [
+        {"metric": name, "rows": (scored or {}).get(name, 100), "pearson": {"value": value}}
+        for name, value in values.items()
+    ]
     return Part(SYSTEMS, {}, rows, {"statistic": "pearson", "names": list(values)} | compared)
 
 
@@ -25,6 +28,15 @@ def test_the_best_come_first_and_those_that_may_be_are_marked() -> None:
     assert [(row["metric"], row["best"]) for row in found] == [("high", True), ("middle", False), ("low", False)]
     found = ranked(part({"a": 0.4, "b": 0.3, "c": 0.1}, p_bootstrap_holm=p_values)).metrics
     assert [row["best"] for row in found] == [True, True, False]
+
+
+def test_a_metric_with_few_rows_is_neither_the_best_nor_as_good() -> None:
+    p_values = np.array([[1, 0.9, 0.9], [0.9, 1, 0.01], [0.9, 0.01, 1]])
+    values = {"few": 0.9, "good": 0.4, "bad": 0.1}
+    found = ranked(part(values, {"few": 49}, p_bootstrap_holm=p_values)).metrics
+    assert [(row["metric"], row["best"]) for row in found] == [("few", False), ("good", True), ("bad", False)]
+    found = ranked(part(values, {"few": 50}, p_bootstrap_holm=p_values)).metrics
+    assert [row["best"] for row in found] == [True, True, True]
 
 
 def test_without_tests_nothing_is_marked() -> None:

@@ -149,6 +149,9 @@ class Many:
 
     encoder = digest = ""
 
+    def by(self, encoder: str) -> Many:
+        return self
+
     def __contains__(self, image: object) -> bool:
         return True
 

@@ -27,7 +27,7 @@ from capeval.types import Array, Dataset
 
 EVERY = [Lece(context, negatives) for context, negatives in CHECKPOINTS]
 TEXT_ONLY = Lece(context="reference")
-WIDTH = 1280
+WIDTH = 768
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_features_of_another_width_are_refused(small: Dataset, tmp_path: Path) -
     images = list(dict.fromkeys(small.images))
     np.savez(tmp_path / "f.npz", ids=np.array(images), vectors=np.ones((len(images), 2048), np.float32))
     small.features = open_features(tmp_path / "f.npz")
-    with pytest.raises(DataError, match="1280 numbers, these have 2048"):
+    with pytest.raises(DataError, match="768 numbers, these have 2048"):
         scores(small, Lece())
 
 

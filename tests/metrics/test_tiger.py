@@ -331,16 +331,7 @@ def test_a_network_of_the_other_direction_is_refused(
         scores(pictured, Tiger(checkpoint=str(write_scan(tmp_path, direction="t2i"))))
 
 
-def test_without_the_network_other_metrics_are_left_alone(
-    pictured: Dataset, notes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tiger, "CHECKPOINT", "scan-of-nobody")
-    for work in (lambda: scores(pictured, Tiger()), lambda: Tiger().trained_on()):
-        with pytest.raises(Unavailable, match="capeval-models"):
-            work()
-    result = evaluate(pictured, ["tiger", "rouge_l"], Run(progress=notes), lenient=True)
-    assert list(result.scores) == ["rouge_l"]
-    assert notes.messages[0].startswith("tiger is left out")
+def test_a_network_that_nobody_has(pictured: Dataset) -> None:
     with pytest.raises(UnknownName, match="nowhere"):
         scores(pictured, Tiger(checkpoint="nowhere"))
 

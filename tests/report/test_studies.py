@@ -44,7 +44,11 @@ def test_what_few_references_cost_beside_others(page_of: ModuleType) -> None:
 
 
 def test_tables_and_drawings(
-    page_of: ModuleType, rated: dict[str, Any], paired: dict[str, Any], tmp_path: Path
+    page_of: ModuleType,
+    rated: dict[str, Any],
+    paired: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "tiger.md"
@@ -58,7 +62,8 @@ def test_tables_and_drawings(
     shown = page_of.drawing(page, grades, "flickr8k-expert-means", "grades")
     assert shown.startswith("![Mean scores by human grade](tiger-grades.svg)\n\n| metric | grade 1 |")
     assert (tmp_path / "tiger-grades.svg").read_bytes().startswith(b"<?xml")
+    assert page_of.other_benchmarks({"pascal-50s": pairs}) == []  # too few
+    monkeypatch.setattr(page_of, "FEWEST", 60)
     more = page_of.other_benchmarks({"pascal-50s": pairs})
     assert "pascal-50s 60" in more[1]
     assert more[-1].startswith("| metric | pascal-50s: mean |")
-    assert page_of.other_benchmarks({}) == []

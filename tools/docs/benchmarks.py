@@ -23,7 +23,7 @@ from capeval.run import Run
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "spice_fast", "wmd"]
 TEXT_ONLY = ["lece(context=reference)"]
-LOOKING = ["lece", "lece(negatives=rc)"]
+LOOKING = ["lece", "lece(negatives=rc)", "tiger"]
 QUICK = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d"]
 # The metrics of Kilickaya et al., and the combination they found best.
 SIX = ["bleu_4", "rouge_l", "meteor", "cider_d", "spice", "wmd"]

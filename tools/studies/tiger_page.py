@@ -12,6 +12,8 @@ from capeval.documents.types import ByReferences, ChoicesDocument, Estimate, Met
 from capeval.report import report
 from capeval.report.plots import draw
 
+FEWEST = 100
+"""Fewer rows tell nothing."""
 DIRECTIONS = {"above": "human < metric", "equal": "equal", "below": "human > metric"}
 
 
@@ -85,11 +87,13 @@ def pairs_by_category(votes: BenchDocument, labels: BenchDocument) -> list[str]:
 
 
 def other_benchmarks(found: Mapping[str, BenchDocument]) -> list[str]:
-    """The main figure of each benchmark and part of it."""
+    """The main figure of each benchmark and part of it that has its pictures."""
     header, columns, counts = ["metric"], [], []
     for name, document in found.items():
         for part in document.comparisons:
             of_part = [row for row in document.metrics if part.tags.items() <= row.tags.items()]
+            if max(row.rows for row in of_part) < FEWEST:
+                continue
             full = " ".join([name, *part.tags.values()])
             header.append(f"{full}: {part.statistic}")
             digits = 1 if part.statistic == "mean" else 3

@@ -11,19 +11,24 @@ import numpy as np
 from capeval.bench.forms import Part
 
 LEVEL = 0.05
+ENOUGH = 0.5
+"""Of the rows of the metric that has scored most."""
 
 
 def ranked(part: Part) -> Part:
     """Rows by the statistic that the metrics are compared in, the best first.
 
-    `best` marks the first one and those whose difference from it may be chance; it needs the p-values of all pairs.
+    `best` marks the first one and those whose difference from it may be chance; it needs the p-values of all pairs. A
+    metric that has scored few rows, such as those that have a picture, can be told apart from none: it is not marked.
     """
     main, matrix = part.comparisons.get("statistic", ""), part.comparisons.get("p_bootstrap_holm")
     rows = sorted(part.metrics, key=lambda row: -_value(row, main))
-    if matrix is not None and rows and np.isfinite(_value(rows[0], main)):
+    enough = ENOUGH * max((row["rows"] for row in rows), default=0)
+    first = next((row for row in rows if row["rows"] >= enough), None)
+    if matrix is not None and first is not None and np.isfinite(_value(first, main)):
         names = list(part.comparisons["names"])
-        p_values = dict(zip(names, matrix[names.index(rows[0]["metric"])]))
-        rows = [row | {"best": bool(p_values[row["metric"]] >= LEVEL)} for row in rows]
+        p_values = dict(zip(names, matrix[names.index(first["metric"])]))
+        rows = [row | {"best": bool(row["rows"] >= enough and p_values[row["metric"]] >= LEVEL)} for row in rows]
     return replace(part, metrics=rows)
 
 

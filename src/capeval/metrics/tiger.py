@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from capeval.corpus import Corpus
-from capeval.errors import CheckpointError, ExpressionError, Unavailable, UnknownName
+from capeval.errors import CheckpointError, ExpressionError, Unavailable
 from capeval.run import Run
 from capeval.types import Array, Dataset, Explanation, Info, Longs, Metric, Picture, Sample
 
@@ -117,15 +117,7 @@ class Tiger(Metric):
     def _checkpoint(self, run: Run | None = None) -> Checkpoint:
         from capeval.runtime.scan import open_trained_scan
 
-        try:
-            return open_trained_scan(self._source, run)
-        except UnknownName:
-            if self.checkpoint:
-                raise
-            raise Unavailable(
-                f"tiger needs the network {CHECKPOINT!r}, which is not on this machine. Update capeval-models, or "
-                "train one for checkpoint=FOLDER: `capeval train scan`"
-            ) from None
+        return open_trained_scan(self._source, run)
 
 
 def ranking(vectors: Array) -> Longs:

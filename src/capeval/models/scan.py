@@ -106,7 +106,7 @@ class Scan(nn.Module):
         """How well pictures [groups, p, regions, width] and captions [groups, c, words, width] of the same group fit:
         [groups, p, c], the mean cosine of those who look with what they look at.
 
-        Negative cosines count as 0. So nothing is gained by making what does not fit ever more unlike, and the length of
+        Negative cosines count as 0: nothing is gained by making what does not fit ever more unlike, and the length of
         a grounding vector says how much is grounded, as TIGEr takes it.
         """
         groups, pictures, places, width = regions.shape

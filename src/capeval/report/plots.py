@@ -19,6 +19,8 @@ WIDTH = 860
 _UNIT = 72
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _MARKERS = "osD^vPX*"
+_FEW = 8
+"""So many points of a line are marked on the axis, each."""
 _P_LEVELS = ((0.001, 8, "p < 0.001"), (0.01, 6, "p < 0.01"), (0.05, 3, "p < 0.05"), (math.inf, 0, "p ≥ 0.05"))
 
 Theme = Mapping[str, str]
@@ -222,6 +224,8 @@ def _curves(figure: Any, chart: Curves, theme: Theme) -> None:
                             marker=_MARKERS[number % len(_MARKERS)])  # fmt: skip
         handles.append(line)
         labels.append(_cut(label, 40))
+    if len(chart.x) <= _FEW:
+        axes.set_xticks(chart.x)  # grades have nothing between them
     axes.set_xlabel(chart.x_axis)
     axes.set_ylabel(chart.y_axis)
     _ticks_without_marks(axes)

@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(folder: Path, **changes: Any) -> Config:
     files = {"sources": (str(folder / "train.json"),), "validation": (str(folder / "val.json"),)}
     sizes = {"minimum": 1, "width": 16, "batch": 11, "epochs": 30, "warmup": 10, "near": 4, "hidden": 0}
-    rates = {"learning_rate": 0.02, "decay": 0.97, "dropout": 0.0}
+    rates = {"learning_rate": 0.02, "decay": 0.97, "dropout": 0.0, "average": 0.0}
     return Config(**{**files, **sizes, **rates, **changes})
 
 
