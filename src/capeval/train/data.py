@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from capeval.bench.registry import data_root
 from capeval.errors import DataError, MissingExtra, UnknownName
@@ -179,3 +180,11 @@ def gathered(sources: Iterable[str], split: Split, data: PathLike | None = None)
     for source in sources:
         found |= captions(source, split, data)
     return found
+
+
+def some_of(images: Sequence[str], count: int, seed: int = 0) -> list[str]:
+    """So many of the images, drawn at random but in their order; all of them for 0."""
+    if not count or count >= len(images):
+        return list(images)
+    picked = np.random.default_rng(seed).permutation(len(images))[:count]
+    return [images[i] for i in np.sort(picked)]

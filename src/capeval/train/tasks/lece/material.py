@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from capeval.errors import CapevalError, DataError
 from capeval.io.captions import read_references
 from capeval.io.features import Names
 from capeval.train.captions import Texts
-from capeval.train.data import captions, machine_captions
+from capeval.train.data import captions, machine_captions, some_of
 from capeval.train.pictures import PictureVectors, Pool
 from capeval.train.task import Inputs
 from capeval.train.tasks.lece.config import Config
@@ -61,7 +59,7 @@ def gather(config: Config, inputs: Inputs) -> Material:
         found = by_source[source]
         if needs_machines:
             found = {image: texts for image, texts in found.items() if image in machines or image in samples}
-        chosen = _some(sorted(found), config.images)
+        chosen = some_of(sorted(found), config.images)
         sources.append(chosen)
         humans |= {image: found[image] for image in chosen}
         if not needs_machines:
@@ -69,10 +67,10 @@ def gather(config: Config, inputs: Inputs) -> Material:
             kept = {image: texts for image, texts in kept.items() if image not in found}  # a user's file has no splits
             validation += [image for image in kept if image not in humans]
             humans |= kept
-    validation = _some(validation, config.validation)
+    validation = some_of(validation, config.validation)
     train = list(dict.fromkeys(image for source in sources for image in source))
     if not validation:
-        validation = _some(sorted(train), max(2, min(config.validation, len(train) // 10)), seed=1)
+        validation = some_of(sorted(train), max(2, min(config.validation, len(train) // 10)), seed=1)
     left_out = {*validation}
     sources = [[image for image in source if image not in left_out] for source in sources]
     train = [image for image in train if image not in left_out]
@@ -81,13 +79,6 @@ def gather(config: Config, inputs: Inputs) -> Material:
 
 def _usable(found: Mapping[str, tuple[str, ...]], pool: Pool | None) -> dict[str, tuple[str, ...]]:
     return {image: texts for image, texts in found.items() if len(texts) > 1 and (pool is None or image in pool)}
-
-
-def _some(images: Sequence[str], count: int, seed: int = 0) -> list[str]:
-    if not count or count >= len(images):
-        return list(images)
-    picked = np.random.default_rng(seed).permutation(len(images))[:count]
-    return [images[i] for i in np.sort(picked)]
 
 
 def _machines(config: Config, inputs: Inputs, known: Names) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ from capeval.text.vocabulary import UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_group, by_near_groups
 from capeval.train.captions import CaptionTable
 from capeval.train.config import config_to_dict
-from capeval.train.data import captions
+from capeval.train.data import captions, some_of
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
 from capeval.train.pictures import Pool, with_pictures
@@ -54,7 +54,7 @@ class ScanTask(Task[Scan]):
         }
         if not texts or not kept:
             raise DataError(f"no picture to {'validate' if texts else 'train'} with: the features have none of them")
-        self.images, self.validation = list(texts), _some(sorted(kept), config.validation_pictures)
+        self.images, self.validation = list(texts), some_of(sorted(kept), config.validation_pictures)
         self.vocabulary = Vocabulary.of(
             (text for several in texts.values() for text in several), config.vocabulary, config.minimum
         )
@@ -86,9 +86,9 @@ class ScanTask(Task[Scan]):
         is_warming = epoch <= self.config.warmup
         for images in self._warming(random) if is_warming else self._drawn(random):
             rows = self.captions.draw(images, random)
-            yield {
-                # What is cheap in the first epochs is that a picture has one region.
-                "regions": torch.from_numpy(self._means[images][:, None]) if is_warming else self._shown(images),
+            # What makes the first epochs cheap is that a picture is one vector.
+            seen = {"means": torch.from_numpy(self._means[images])} if is_warming else {"regions": self._shown(images)}
+            yield seen | {
                 "tokens": torch.from_numpy(self.captions.padded(rows)),
                 "lengths": torch.from_numpy(self.captions.lengths[rows]),
             }
@@ -116,10 +116,11 @@ class ScanTask(Task[Scan]):
         return torch.from_numpy(self.pool.regions(images))
 
     def loss(self, model: Scan, batch: Batch) -> Tensor:
-        regions, lengths = model.look(batch["regions"]), batch["lengths"]
+        lengths = batch["lengths"]
         words = model.read(batch["tokens"], lengths)
-        if regions.shape[1] == 1:
-            return contrast(model, (regions[:, 0] @ unit(words.sum(1)).T)[None])
+        if "means" in batch:
+            return contrast(model, (model.look(batch["means"]) @ unit(words.sum(1)).T)[None])
+        regions = model.look(batch["regions"])
         if self.config.loss == "hinge":
             return self.hinge(model, regions, words, lengths)
         groups = len(regions) // min(self.config.near, len(regions))
@@ -194,12 +195,6 @@ def recalls(fits: npt.NDArray[np.float32], owner: Longs) -> dict[str, float]:
     found = {f"picture_at_{k}": float((of_captions < k).mean()) for k in _AT}
     found |= {f"caption_at_{k}": float((of_pictures < k).mean()) for k in _AT}
     return {"recall": sum(found.values()) / len(found), **found}
-
-
-def _some(images: Sequence[str], count: int) -> list[str]:
-    if count >= len(images):
-        return list(images)
-    return [images[i] for i in np.sort(np.random.default_rng(0).permutation(len(images))[:count])]
 
 
 class _Words(nn.Module):
