@@ -173,7 +173,7 @@ def products(encoder: Encoder) -> list[Product]:
 
 
 def test_nearly_all_products_are_in_int8(products: list[Product]) -> None:
-    assert len(products) == 47
+    assert len(products) == 46
     assert {each.weights.dtype for each in products} == {np.dtype(np.int8)}
     assert sum(each.weights.size for each in products) > 20e6
 

@@ -233,7 +233,7 @@ def test_two_encoders_of_one_name(offer: Callable[..., None]) -> None:
 
 def test_the_best_encoder_that_is_here_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.default_encoder() == "dinov2-s"
-    assert Encoder().name == "dinov2-s/f04c21335fee"
+    assert Encoder().name == "dinov2-s/6df67597c042"
     (tmp_path / "lite0").mkdir()
     (tmp_path / "lite0" / "lite0.onnx").touch()
     monkeypatch.setattr("capeval.io.assets._companions", lambda: [tmp_path])

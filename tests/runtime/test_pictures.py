@@ -95,7 +95,7 @@ def test_pictures_are_encoded_once_and_kept_by_content(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = capeval.score(CANDIDATES, REFERENCES, [Brightness(), "bleu_1"], images=folder)
-    assert len(re.findall(r"\|pictures:dinov2-s/f04c21335fee/[0-9a-f]{8}\|", first.signatures["brightness"])) == 1
+    assert len(re.findall(r"\|pictures:dinov2-s/6df67597c042/[0-9a-f]{8}\|", first.signatures["brightness"])) == 1
     assert "pictures" not in first.signatures["bleu_1"]
     monkeypatch.setattr(extracting, "prepare", None)  # a picture that is decoded again fails
     (folder / "COCO_val2014_000000000001.png").rename(folder / "1.png")
@@ -106,7 +106,7 @@ def test_pictures_are_encoded_once_and_kept_by_content(
 
 
 def test_each_metric_sees_by_the_encoder_it_knows(folder: Path, tmp_path: Path) -> None:
-    lite0, dinov2 = "lite0/7878a0d1b80f", "dinov2-s/f04c21335fee"
+    lite0, dinov2 = "lite0/7878a0d1b80f", "dinov2-s/6df67597c042"
     metrics = [Width(lite0), Width(dinov2), Brightness()]
     found = capeval.score(CANDIDATES, None, metrics, images=folder)
     assert list(found.scores.values())[:2] == pytest.approx([1280.128, 768.0384])
@@ -122,7 +122,7 @@ def test_each_metric_sees_by_the_encoder_it_knows(folder: Path, tmp_path: Path) 
 
 def test_pictures_as_another_encoder_sees_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = PictureFiles(extracting.find_pictures(folder), encoder="lite0")
-    other = files.by("dinov2-s/f04c21335fee")
+    other = files.by("dinov2-s/6df67597c042")
     assert (files.dim, files.region_dim, files.region_count) == (1280, 1280, 49)
     assert (other.dim, other.region_dim, other.region_count) == (768, 384, 64)
     assert (files.vectors([]).shape, other.regions([]).shape) == ((0, 1280), (0, 64, 384))
@@ -318,7 +318,7 @@ def test_parts_with_other_features_do_not_join(folder: Path, tmp_path: Path, loo
     part("1", "a.npz")
     part("2", "b.npz")
     a, b = load(tmp_path / "a.npz"), load(tmp_path / "b.npz")
-    assert [each.pictures for each in join([a, b]).scored] == ["dinov2-s/f04c21335fee"]
+    assert [each.pictures for each in join([a, b]).scored] == ["dinov2-s/6df67597c042"]
     other = replace(b, scored=(replace(b.scored[0], pictures="other/1"),))
     with pytest.raises(DataError, match="same encoder"):
         join([a, other])

@@ -43,7 +43,7 @@ class Known(NamedTuple):
 _OURS = (
     Known(
         "dinov2-s", side=224, vector=768, grid=8, region=384, licence="Apache-2.0",
-        sha256="f04c21335feed6f66591c9070c6bbf94bea018db8f6efb29f8f064a5c25ca193",
+        sha256="6df67597c042d34cc86984b2c18abf0a4939d15f043f3e0d86879e9b129878e2",
     ),
     Known(
         "lite0", side=224, vector=1280, grid=7, region=1280, licence="Apache-2.0",
