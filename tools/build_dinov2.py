@@ -16,8 +16,8 @@ How the int8 products come about, of which there are four in each of the twelve 
   to more than 16 bits hold: that is where processors with AVX2 and without VNNI cut off.
 - What rounding the weights does to the mean of a product goes back into the bias.
 
-Ranges, factors and means come from 900 training pictures of COCO that no benchmark uses (`pick_pictures.py`), and lie in
-`dinov2_calibration.npz` beside this tool. `--calibrate PICTURES.npy` (uint8 [n, 224, 224, 3]) measures them again.
+Ranges, factors and means come from 900 training pictures of COCO that no benchmark uses (`pick_pictures.py`), and lie
+in `dinov2_calibration.npz` beside this tool. `--calibrate PICTURES.npy` (uint8 [n, 224, 224, 3]) measures them again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures as the encoder sees them, in one array: COCO's training pictures to calibrate with, or those of benchmarks to test.
+"""Pictures as the encoder sees them, in one array: training pictures of COCO to calibrate with, or others to test.
 
     python tools/pick_pictures.py train2017/ calibration.npy --count 900
     python tools/pick_pictures.py ../shared/images test.npy --count 501 --every
@@ -28,7 +28,9 @@ def main() -> None:
     found = find_pictures(options.pictures)
     names = sorted(found if options.every else found.keys() & captions("coco", "train").keys())
     side = ENCODERS["dinov2-s"].side
-    np.save(options.output, np.stack([prepare(found[name].read_bytes(), side) for name in some_of(names, options.count)]))
+    np.save(
+        options.output, np.stack([prepare(found[name].read_bytes(), side) for name in some_of(names, options.count)])
+    )
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import pytest
 pytest.importorskip("onnxruntime")
 
 from capeval.errors import DataError
-from capeval.io.features import open_features
+from capeval.io.features import ArrayFeatures, open_features
 from capeval.runtime.scan import open_scan
+from capeval.types import Picture
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "studies" / "grounding_deletion.py"
 
@@ -32,6 +33,10 @@ def study() -> Any:
     del sys.modules[TOOL.stem]
 
 
+def shown(regions: Any) -> Picture:
+    return Picture(ArrayFeatures("memory", ["1"], {"regions": regions[None].astype(np.float32)}), "1")
+
+
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 def test_a_quarter_is_taken_out_and_the_match_computed_anew(
     study: Any, small_scan: Path, write_scan: Callable[..., Path], tmp_path: Path, direction: str
@@ -39,7 +44,7 @@ def test_a_quarter_is_taken_out_and_the_match_computed_anew(
     scan, judge = open_scan(str(small_scan)), open_scan(str(write_scan(tmp_path, direction=direction, seed=1)))
     regions = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
     case = study.Case("1", ["a", "dog", "runs"], 1)
-    found = study.falls(scan, judge, regions, case, 3, np.random.default_rng(7))
+    found = study.falls(scan, judge, shown(regions), case, 3, np.random.default_rng(7))
     order = np.argsort(scan.map_regions(regions[None])[0] @ scan.read([case.words]).vectors[1])
 
     def match(rows: Any) -> float:
@@ -60,7 +65,7 @@ def test_what_is_near_to_the_noun_lowers_the_match(study: Any, small_scan: Path)
     scan = open_scan(str(small_scan))
     random = np.random.default_rng(0)
     found = [
-        study.falls(scan, scan, random.standard_normal((64, 8)).astype(np.float32), case, 20, random)
+        study.falls(scan, scan, shown(random.standard_normal((64, 8))), case, 20, random)
         for case in [study.Case("1", ["a", "dog", "runs"], 1)] * 20
     ]
     hottest, by_chance, coldest = np.array(found)[:, 1:].mean(axis=0)

@@ -29,7 +29,7 @@ from capeval.runtime.scan import Scan, open_scan
 from capeval.scene import parse_captions
 from capeval.text.tokenize import tokenize
 from capeval.train.data import captions
-from capeval.types import Floats
+from capeval.types import Picture
 
 NOUNS = ("NN", "NNS")
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,21 +79,21 @@ def main(
     pictures = [open_features(file) for file in files]
     random = np.random.default_rng(seed)
     cases = chosen(captions("coco", "val", data), pictures, scan, count, random)
-    regions = [_regions(scan, pictures, case.image) for case in cases]
+    shown = [_shown(scan, pictures, case.image) for case in cases]
     own, elsewhere, apart = [], [], []
     for number, case in enumerate(cases):
-        own.append(falls(scan, scan, regions[number], case, draws, random))
-        elsewhere.append(falls(scan, scan, regions[number - 1], case, draws, random))
+        own.append(falls(scan, scan, shown[number], case, draws, random))
+        elsewhere.append(falls(scan, scan, shown[number - 1], case, draws, random))
         if other:
-            apart.append(falls(scan, other, regions[number], case, draws, random))
+            apart.append(falls(scan, other, shown[number], case, draws, random))
     with writing(output) as stream:
         stream.write(page(scan, other, cases, (own, elsewhere, apart), draws, seed).encode())
 
 
-def _regions(scan: Scan, pictures: Sequence[Any], image: str) -> Floats:
+def _shown(scan: Scan, pictures: Sequence[Any], image: str) -> Picture:
     source = next(each for each in pictures if image in each)
     scan.checkpoint.check_encoder(source.encoder)
-    return np.asarray(source.regions([image])[0])
+    return Picture(source, image)
 
 
 def chosen(
@@ -124,14 +124,15 @@ def _case(image: str, texts: Sequence[str], scan: Scan, random: np.random.Genera
     return Case(image, words, int(random.choice(nouns))) if nouns else None
 
 
-def falls(scan: Scan, judge: Scan, regions: Floats, case: Case, draws: int, random: np.random.Generator) -> Fall:
+def falls(scan: Scan, judge: Scan, shown: Picture, case: Case, draws: int, random: np.random.Generator) -> Fall:
     """What becomes of the match without a quarter of the regions: the noun's hottest, random ones, its coldest.
 
     `scan` tells which are hot, `judge` what the match is.
     """
-    heat = scan.ground(scan.map_regions(regions[None])[0], scan.read([case.words]).vectors).similarity[:, case.noun]
+    (seen,) = scan.look(shown.features, [shown.image])
+    heat = scan.ground(seen, scan.read([case.words]).vectors).similarity[:, case.noun]
     order, quarter = np.argsort(-heat, kind="stable"), len(heat) // 4
-    mapped, words = judge.map_regions(regions[None])[0], judge.read([case.words]).vectors
+    (mapped,), words = judge.look(shown.features, [shown.image]), judge.read([case.words]).vectors
 
     def without(removed: Any) -> float:
         left = np.delete(mapped, removed, axis=0)

@@ -33,9 +33,7 @@ def main() -> None:
     scan, features = open_scan(args.checkpoint), open_features(args.features)
     found = captions("flickr8k", args.split, args.data)
     images = [image for image in found if image in features]
-    mapped = np.concatenate(
-        [scan.map_regions(features.regions(images[i : i + _BLOCK])) for i in range(0, len(images), _BLOCK)]
-    )
+    mapped = np.concatenate([scan.look(features, images[i : i + _BLOCK]) for i in range(0, len(images), _BLOCK)])
     texts = tokenize([text for image in images for text in found[image]])
     owner = np.repeat(np.arange(len(images)), [len(found[image]) for image in images])
     read = scan.read(texts)

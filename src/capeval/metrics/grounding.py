@@ -170,9 +170,8 @@ class _Work:
     def _mapped(self, start: int, stop: int) -> Floats:
         checkpoint, blocks = self.scan.checkpoint, []
         for begin in range(start, stop, _PICTURES_READ):
-            regions = self.corpus.regions(begin, min(begin + _PICTURES_READ, stop), checkpoint.encoder)
-            checkpoint.check_width("regions", self.scan.region_width, regions.shape[2])
-            blocks.append(self.scan.map_regions(regions, self.corpus.threads))
+            images = self.corpus.images[begin : min(begin + _PICTURES_READ, stop)]
+            blocks.append(self.scan.look(self.corpus.features(checkpoint.encoder), images, self.corpus.threads))
         return np.concatenate(blocks)
 
 

@@ -35,6 +35,8 @@ class ScanShape:
     """Width of a hidden layer beside the linear map of regions; 0: none, as in the paper."""
     direction: str = I2T
     temperature: float = 4.0
+    context: int = 0
+    """Width of the picture's own vector, which each region is seen with; 0: regions alone, as in the paper."""
 
 
 class Scan(nn.Module):
@@ -49,16 +51,9 @@ class Scan(nn.Module):
         self.forth = nn.GRU(shape.word_width, shape.width, batch_first=True)
         self.back = nn.GRU(shape.word_width, shape.width, batch_first=True)
         self.regions = nn.Linear(shape.region_width, shape.width)
-        self.beside = (
-            nn.Sequential(
-                nn.Linear(shape.region_width, shape.hidden),
-                nn.GELU(),
-                nn.Dropout(dropout),
-                nn.Linear(shape.hidden, shape.width),
-            )
-            if shape.hidden
-            else None
-        )
+        self.inner = nn.Linear(shape.region_width, shape.hidden) if shape.hidden else None
+        self.outer = nn.Linear(shape.hidden, shape.width) if shape.hidden else None
+        self.context = nn.Linear(shape.context, shape.width + shape.hidden, bias=False) if shape.context else None
         self.dropout = nn.Dropout(dropout)
         self.sharpness = nn.Parameter(torch.tensor(3.0))  # of the first epochs' contrast, as a logarithm
 
@@ -82,11 +77,24 @@ class Scan(nn.Module):
         both = self.forth(given)[0] + reverse.gather(1, mirror.expand(-1, -1, self.shape.width))
         return unit(both) * (place < lengths[:, None])[..., None]
 
-    def look(self, regions: Tensor) -> Tensor:
-        """Vectors [n, regions, width] of regions [n, regions, region width]."""
+    def look(self, regions: Tensor, pictures: Tensor | None = None) -> Tensor:
+        """Vectors [n, regions, width] of regions [n, regions, region width], seen with their pictures [n, context].
+
+        For one region a picture the middle axis may be left out.
+        """
         seen = self.dropout(regions)
-        mapped = self.regions(seen)
-        return unit(mapped if self.beside is None else mapped + self.beside(seen))
+        mapped, inner = self.regions(seen), None if self.inner is None else self.inner(seen)
+        if self.context is not None:
+            if pictures is None:
+                raise ValueError("the vectors of the pictures are needed")
+            # A layer over both side by side, without doing the picture's half again for each region.
+            around = self.context(self.dropout(pictures))
+            around = around if regions.dim() == 2 else around[:, None]
+            mapped = mapped + around[..., : self.shape.width]
+            inner = None if inner is None else inner + around[..., self.shape.width :]
+        if inner is not None and self.outer is not None:
+            mapped = mapped + self.outer(self.dropout(F.gelu(inner)))
+        return unit(mapped)
 
     def match(self, regions: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
         """How well the picture of each row and the caption of the same row fit: [n], at most 1."""

@@ -108,7 +108,7 @@ class Grounder:
             raise MissingPictures("there is no picture.", ids=[image])
         pixels = decode(read_picture(self._images[name]), str(self._images[name]))
         (boxes,) = self._boxes(image)
-        (regions,) = self.scan.map_regions(self._regions(image), self.run.threads)
+        (regions,) = self.scan.look(self._features, [image], self.run.threads)
         candidate, *others = ground_captions(self.scan, regions, [caption, *references], self.run)
         return Grounded(image, pixels, boxes, candidate, tuple(others))
 
@@ -126,11 +126,6 @@ class Grounder:
             found = open_features(features) if isinstance(features, str | os.PathLike) else features
         self.scan.checkpoint.check_encoder(found.encoder)
         return found
-
-    def _regions(self, image: str) -> Floats:
-        regions = self._features.regions([image])
-        self.scan.checkpoint.check_width("regions", self.scan.region_width, regions.shape[2])
-        return regions
 
     def _boxes(self, image: str) -> Floats:
         boxes = self._features.boxes([image])

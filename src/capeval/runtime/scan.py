@@ -20,9 +20,11 @@ from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import UNK, Vocabulary
-from capeval.types import Array, Floats, Longs
+from capeval.types import Array, Features, Floats, Longs
 
 MODEL, WORDS, REGIONS, VOCABULARY = "scan", "words.onnx", "regions.onnx", "vocabulary.txt"
+PICTURES = "pictures"
+"""Input of the network of regions: the vectors of their pictures, where it sees regions with them."""
 Direction = Literal["i2t", "t2i"]
 
 # Rows of a run. Every run has exactly so many, filled up if need be: no number depends on what is computed with it.
@@ -73,7 +75,9 @@ class Scan:
         self.vocabulary = Vocabulary.load(checkpoint.path(VOCABULARY))
         # Threads run different blocks; a session with several of its own would round differently.
         self._words, self._regions = (checkpoint.session(name, threads=1) for name in (WORDS, REGIONS))
-        self.region_width = int(self._regions.get_inputs()[0].shape[2])
+        widths = {each.name: int(each.shape[-1]) for each in self._regions.get_inputs()}
+        self.region_width, self.picture_width = widths["regions"], widths.get(PICTURES, 0)
+        """Widths of what the model sees: of a region's vector, and of its picture's beside it (0: not asked for)."""
         checkpoint.check_probe(lambda inputs: _outputs(self._words, self._regions, config, inputs))
 
     def knows(self, word: str) -> bool:
@@ -97,13 +101,25 @@ class Scan:
         for_each(block, has_words, threads)
         return found
 
-    def map_regions(self, regions: Floats, threads: int = 1) -> Floats:
-        """Regions [n, r, region_width] in the space of the words, [n, r, width]."""
+    def look(self, features: Features, images: Sequence[str], threads: int = 1) -> Floats:
+        """The regions of pictures in the space of the words, [n, r, width]."""
+        regions = features.regions(images)
+        self.checkpoint.check_width("regions", self.region_width, regions.shape[2])
+        vectors = features.vectors(images) if self.picture_width else None
+        if vectors is not None:
+            self.checkpoint.check_width("vectors", self.picture_width, vectors.shape[1])
+        return self.map_regions(regions, vectors, threads)
+
+    def map_regions(self, regions: Floats, vectors: Floats | None = None, threads: int = 1) -> Floats:
+        """Regions [n, r, region_width], of pictures [n, picture_width], in the space of the words, [n, r, width]."""
         found = np.empty((*regions.shape[:2], self.width), np.float32)
 
         def block(start: int) -> None:
             rows = np.arange(start, min(start + _PICTURES, len(regions)))
-            (mapped,) = self._regions.run(None, {"regions": regions[filled(rows, _PICTURES)]})
+            given = {"regions": regions[filled(rows, _PICTURES)]}
+            if vectors is not None and self.picture_width:
+                given[PICTURES] = vectors[filled(rows, _PICTURES)]
+            (mapped,) = self._regions.run(None, given)
             found[rows] = mapped[: len(rows)]
 
         for_each(block, range(0, len(regions), _PICTURES), threads)
@@ -176,7 +192,7 @@ def probe_outputs(folder: Path, config: Mapping[str, Any], inputs: Mapping[str, 
 def _outputs(words: Any, regions: Any, config: Mapping[str, Any], inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """As a probe has them; caption i is grounded in picture i."""
     (read,) = words.run(None, {"tokens": inputs["tokens"]})
-    (mapped,) = regions.run(None, {"regions": inputs["regions"]})
+    (mapped,) = regions.run(None, {name: inputs[name] for name in ("regions", PICTURES) if name in inputs})
     lookers, seen = (mapped, read) if config["direction"] == "i2t" else (read, mapped)
     vectors = [_ground(*pair, float(config["temperature"])).vector for pair in zip(lookers, seen)]
     return {"words": read, "mapped": mapped, "grounding": np.stack(vectors)}

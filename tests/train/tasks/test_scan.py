@@ -17,6 +17,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from capeval.errors import DataError
+from capeval.io.features import open_features
 from capeval.models.scan import Scan, ScanShape
 from capeval.runtime.scan import open_scan
 from capeval.train.checkpoint import BEST, load_weights
@@ -55,15 +56,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def config(folder: Path, **changes: Any) -> Config:
     files = {"sources": (str(folder / "train.json"),), "validation": (str(folder / "val.json"),)}
-    sizes = {"minimum": 1, "width": 16, "batch": 11, "epochs": 30, "warmup": 10, "near": 4, "hidden": 0}
+    sizes = {
+        "minimum": 1,
+        "width": 16,
+        "batch": 11,
+        "epochs": 30,
+        "warmup": 10,
+        "near": 4,
+        "hidden": 0,
+        "context": False,
+    }
     rates = {"learning_rate": 0.02, "decay": 0.97, "dropout": 0.0, "average": 0.0}
     return Config(**{**files, **sizes, **rates, **changes})
 
 
-@pytest.fixture(scope="module", params=["i2t-contrast", "t2i-contrast", "i2t-hinge", "t2i-hinge"])
+@pytest.fixture(scope="module", params=["i2t-contrast", "t2i-contrast", "i2t-hinge", "t2i-hinge", "i2t-hinge-context"])
 def trained(request: pytest.FixtureRequest, folder: Path) -> Path:
-    direction, loss = request.param.split("-")
-    task = ScanTask(config(folder, direction=direction, loss=loss), Inputs(features=(folder / "f.npz",)))
+    direction, loss, *context = request.param.split("-")
+    changes = {"context": True, "hidden": 6} if context else {}
+    task = ScanTask(config(folder, direction=direction, loss=loss, **changes), Inputs(features=(folder / "f.npz",)))
     return train(task, folder / request.param)
 
 
@@ -77,19 +88,22 @@ def test_it_finds_pictures_it_has_never_seen(trained: Path) -> None:
 
 def test_torch_and_onnx_say_the_same(folder: Path, trained: Path) -> None:
     scan = open_scan(str(trained))
-    model = Scan(ScanShape(len(scan.vocabulary), 100, DIM, 16, 0, scan.direction, scan.temperature)).eval()
+    hidden = scan.checkpoint.config["hidden"]
+    shape = ScanShape(len(scan.vocabulary), 100, DIM, 16, hidden, scan.direction, scan.temperature, scan.picture_width)
+    model = Scan(shape).eval()
     load_weights(model, trained / BEST)
-    with np.load(folder / "f.npz") as stored:
-        regions = stored["regions"][:4]
+    features = open_features(folder / "f.npz")
+    regions, vectors = features.regions(features.ids[:4]), features.vectors(features.ids[:4])
+    vectors = 5 * vectors if scan.picture_width else vectors  # so that it would be seen if they were left out
     texts = [["a", "dog", "and", "a", "cat"], ["sofa"], ["a", "ball", "with", "a", "plane", "man"], ["two", "dog"]]
     tokens, lengths = scan.vocabulary.encode(texts, 30, eos=False)
     with torch.no_grad():
         seen, read = (
-            model.look(torch.from_numpy(regions)),
+            model.look(torch.from_numpy(regions), torch.from_numpy(vectors)),
             model.read(torch.from_numpy(tokens), torch.from_numpy(lengths)),
         )
         fits = model.match(seen, read, torch.from_numpy(lengths)).numpy()
-    words, mapped = scan.read(texts), scan.map_regions(regions)
+    words, mapped = scan.read(texts), scan.map_regions(regions, vectors)
     own = [scan.ground(mapped[i], words.of(i)).vector.clip(0).mean() for i in range(4)]
     assert own == pytest.approx(fits, abs=2e-3)  # weights are stored in half precision
 

@@ -12,8 +12,8 @@ from capeval.train.config import Count, Share, TrainConfig
 
 @dataclass(frozen=True)
 class Config(TrainConfig):
-    """Sizes that train on a CPU within an hour. The paper's, for a GPU: width 1024 (TIGEr: 300), hidden 0, warmup 0,
-    loss hinge, learning_rate 0.0002, vectors of 300 numbers."""
+    """Sizes that train on a CPU within an hour. The paper's, for a GPU: width 1024 (TIGEr: 300), hidden 0, context
+    false, warmup 0, loss hinge, learning_rate 0.0002, vectors of 300 numbers."""
 
     epochs: Count = 23
     """How many at most; one shows every picture with one of its captions."""
@@ -49,6 +49,8 @@ class Config(TrainConfig):
     """Width of the space that regions and words share."""
     hidden: Annotated[int, Meta(ge=0)] = 512
     """Width of a hidden layer beside the linear map of regions; 0: none, as in the paper."""
+    context: bool = True
+    """Whether each region is seen with the vector of its picture; the paper has regions alone."""
     dropout: Share = 0.2
     """Share of words' and regions' numbers that is left out in training."""
     vectors: str = "glove-100d"

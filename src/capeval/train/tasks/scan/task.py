@@ -77,6 +77,7 @@ class ScanTask(Task[Scan]):
             config.hidden,
             config.direction,
             config.temperature,
+            self.pool.dim if config.context else 0,
         )
         model = Scan(shape, config.dropout)
         model.words.weight.data = torch.from_numpy(start)
@@ -87,8 +88,10 @@ class ScanTask(Task[Scan]):
         for images in self._warming(random) if is_warming else self._drawn(random):
             rows = self.captions.draw(images, random)
             # What makes the first epochs cheap is that a picture is one vector.
-            seen = {"means": torch.from_numpy(self._means[images])} if is_warming else {"regions": self._shown(images)}
-            yield seen | {
+            names = [self.images[each] for each in images]
+            regions = torch.from_numpy(self._means[images]) if is_warming else self._regions(names)
+            yield self._around(names) | {
+                "regions": regions,
                 "tokens": torch.from_numpy(self.captions.padded(rows)),
                 "lengths": torch.from_numpy(self.captions.lengths[rows]),
             }
@@ -109,18 +112,24 @@ class ScanTask(Task[Scan]):
         parts = [self.images[start : start + _BLOCK] for start in range(0, len(self.images), _BLOCK)]
         return np.concatenate([self.pool.regions(part).mean(axis=1, dtype=np.float32) for part in parts])
 
-    def _shown(self, images: Longs) -> Tensor:
-        return self._regions([self.images[each] for each in images])
-
     def _regions(self, images: Sequence[str]) -> Tensor:
         return torch.from_numpy(self.pool.regions(images))
+
+    def _around(self, images: Sequence[str]) -> Batch:
+        """What regions are seen with."""
+        return {"pictures": torch.from_numpy(self.pool.vectors(images))} if self.config.context else {}
+
+    def look(self, model: Scan, images: Sequence[str], device: torch.device) -> Tensor:
+        """Pictures as the model sees them."""
+        around = {name: each.to(device) for name, each in self._around(images).items()}
+        return model.look(self._regions(images).to(device), **around)
 
     def loss(self, model: Scan, batch: Batch) -> Tensor:
         lengths = batch["lengths"]
         words = model.read(batch["tokens"], lengths)
-        if "means" in batch:
-            return contrast(model, (model.look(batch["means"]) @ unit(words.sum(1)).T)[None])
-        regions = model.look(batch["regions"])
+        regions = model.look(batch["regions"], batch.get("pictures"))
+        if regions.dim() == 2:  # the mean region of each picture
+            return contrast(model, (regions @ unit(words.sum(1)).T)[None])
         if self.config.loss == "hinge":
             return self.hinge(model, regions, words, lengths)
         groups = len(regions) // min(self.config.near, len(regions))
@@ -142,11 +151,13 @@ class ScanTask(Task[Scan]):
         return recalls(fits, np.arange(len(self.validation)))
 
     def export(self, model: Scan, folder: Path) -> tuple[str, ...]:
-        tokens, regions = torch.full((2, 5), UNK), torch.zeros(2, 3, model.shape.region_width)
+        tokens, given = torch.full((2, 5), UNK), {"regions": torch.zeros(2, 3, model.shape.region_width)}
+        if model.shape.context:
+            given["pictures"] = torch.zeros(2, model.shape.context)
         free = {"tokens": {1: "length"}, "words": {1: "length"}}
         to_onnx(_Words(model), {"tokens": tokens}, ["words"], folder / WORDS, dynamic=free, weights="float16")
         free = {"regions": {1: "places"}, "mapped": {1: "places"}}
-        to_onnx(_Regions(model), {"regions": regions}, ["mapped"], folder / REGIONS, dynamic=free, weights="float16")
+        to_onnx(_Regions(model), given, ["mapped"], folder / REGIONS, dynamic=free, weights="float16")
         return WORDS, REGIONS
 
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
@@ -156,6 +167,8 @@ class ScanTask(Task[Scan]):
             "tokens": random.integers(UNK + 1, len(self.vocabulary), (4, 5)),
             "regions": random.normal(size=(4, 6, self.pool.region_dim)).astype(np.float32),
         }
+        if self.config.context:
+            inputs["pictures"] = random.normal(size=(4, self.pool.dim)).astype(np.float32)
         return inputs, probe_outputs(folder, config_to_dict(self.config), inputs)
 
     def assets(self) -> dict[str, bytes]:
@@ -179,7 +192,7 @@ def all_fits(
 ) -> npt.NDArray[np.float32]:
     """How well every picture and every caption of a table fit."""
     parts = [images[start : start + _BLOCK] for start in range(0, len(images), _BLOCK)]
-    regions = torch.cat([model.look(task._regions(part).to(device)) for part in parts])
+    regions = torch.cat([task.look(model, part, device) for part in parts])
     lengths = torch.from_numpy(table.lengths).to(device)
     words = model.read(torch.from_numpy(table.tokens).long().to(device), lengths)
     return model.match_all(regions, words, lengths).cpu().numpy()
@@ -214,5 +227,5 @@ class _Regions(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, regions: Tensor) -> Tensor:
-        return self.model.look(regions)
+    def forward(self, regions: Tensor, pictures: Tensor | None = None) -> Tensor:
+        return self.model.look(regions, pictures)
