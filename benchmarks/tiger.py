@@ -1,12 +1,12 @@
 """TIGEr of captions whose pictures have features already: our command's core against the same in torch.
 
     pip install torch
-    python benchmarks/tiger.py [--captions 10000] [--repeat 3] [--checkpoint FOLDER] [--embedding 100]
+    python benchmarks/tiger.py [--captions 10000] [--repeat 3] [--checkpoint FOLDER] [--embedding 300]
 
 Captions are those of COCO val2014, from the annotations inside the installed pycocoevalcap package: ten different
 candidates for each of the pictures, and five references. The regions are random numbers, since what they are takes no
-time. torch's networks have the same sizes and random weights, for the same reason (`--embedding` is the width of its
-words); its references are grounded before the clock starts, and so are ours in the column "in place". The two take
+time. torch's networks have random weights, for the same reason, and the same sizes (`--embedding` is the width of its
+words), but for the regions, which it only maps by one layer; its references are grounded before the clock starts, and so are ours in the column "in place". The two take
 turns; the best of the repeats counts.
 """
 
@@ -36,12 +36,15 @@ REGIONS, REFERENCES, CANDIDATES, BLOCK = 64, 5, 10, 100
 
 def dataset(texts: list[str], count: int, scan: Scan) -> Dataset:
     images = [f"{i}" for i in range(count // CANDIDATES)]
-    random = np.random.default_rng(0).standard_normal((len(images), REGIONS, scan.region_width)).astype(np.float32)
+    random = np.random.default_rng(0)
+    shown = {"regions": random.standard_normal((len(images), REGIONS, scan.region_width)).astype(np.float32)}
+    if scan.picture_width:
+        shown["vectors"] = random.standard_normal((len(images), scan.picture_width)).astype(np.float32)
     given = [texts[count + i * REFERENCES : count + (i + 1) * REFERENCES] for i in range(len(images))]
     found = Dataset.from_samples(
         [Sample(f"{i}", images[i // CANDIDATES], texts[i], tuple(given[i // CANDIDATES])) for i in range(count)]
     )
-    found.features = ArrayFeatures(__file__, images, {"regions": random})
+    found.features = ArrayFeatures(__file__, images, shown)
     found.features.encoder = str(scan.checkpoint.facts.get("encoder", ""))
     return found
 
@@ -106,7 +109,7 @@ def main() -> None:
     parser.add_argument("--captions", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--checkpoint", default="scan")
-    parser.add_argument("--embedding", type=int, default=100)
+    parser.add_argument("--embedding", type=int, default=300)
     options = parser.parse_args()
     line, scan = machine(), open_scan(options.checkpoint)
     metric = "tiger" if options.checkpoint == "scan" else f"tiger(checkpoint={options.checkpoint})"

@@ -42,7 +42,8 @@ class ScanShape:
 class Scan(nn.Module):
     """Maps words and regions to vectors of length 1."""
 
-    def __init__(self, shape: ScanShape, dropout: float = 0.0) -> None:
+    def __init__(self, shape: ScanShape, dropout: float = 0.0, alone: float = 0.0) -> None:
+        """`alone`: the share of pictures whose regions are seen without them in training."""
         super().__init__()
         if shape.direction not in DIRECTIONS:
             raise ValueError(f"direction {shape.direction!r} does not exist")
@@ -54,7 +55,7 @@ class Scan(nn.Module):
         self.inner = nn.Linear(shape.region_width, shape.hidden) if shape.hidden else None
         self.outer = nn.Linear(shape.hidden, shape.width) if shape.hidden else None
         self.context = nn.Linear(shape.context, shape.width + shape.hidden, bias=False) if shape.context else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout, self.alone = nn.Dropout(dropout), alone
         self.sharpness = nn.Parameter(torch.tensor(3.0))  # of the first epochs' contrast, as a logarithm
 
     def read(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -89,6 +90,8 @@ class Scan(nn.Module):
                 raise ValueError("the vectors of the pictures are needed")
             # A layer over both side by side, without doing the picture's half again for each region.
             around = self.context(self.dropout(pictures))
+            if self.training and self.alone:
+                around = around * (torch.rand(len(around), 1, device=around.device) >= self.alone)
             around = around if regions.dim() == 2 else around[:, None]
             mapped = mapped + around[..., : self.shape.width]
             inner = None if inner is None else inner + around[..., self.shape.width :]

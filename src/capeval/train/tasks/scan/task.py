@@ -79,7 +79,7 @@ class ScanTask(Task[Scan]):
             config.temperature,
             self.pool.dim if config.context else 0,
         )
-        model = Scan(shape, config.dropout)
+        model = Scan(shape, config.dropout, config.alone)
         model.words.weight.data = torch.from_numpy(start)
         return model
 
