@@ -43,7 +43,8 @@ class Scan(nn.Module):
     """Maps words and regions to vectors of length 1."""
 
     def __init__(self, shape: ScanShape, dropout: float = 0.0, alone: float = 0.0) -> None:
-        """`alone`: the share of pictures whose regions are seen without them in training."""
+        """`alone`: the share of pictures whose regions are seen without them in training; afterwards a picture counts
+        for what is left of it in the mean."""
         super().__init__()
         if shape.direction not in DIRECTIONS:
             raise ValueError(f"direction {shape.direction!r} does not exist")
@@ -92,6 +93,8 @@ class Scan(nn.Module):
             around = self.context(self.dropout(pictures))
             if self.training and self.alone:
                 around = around * (torch.rand(len(around), 1, device=around.device) >= self.alone)
+            elif self.alone:
+                around = around * (1 - self.alone)  # what it is in the mean, as always with dropout
             around = around if regions.dim() == 2 else around[:, None]
             mapped = mapped + around[..., : self.shape.width]
             inner = None if inner is None else inner + around[..., self.shape.width :]

@@ -90,7 +90,7 @@ def test_torch_and_onnx_say_the_same(folder: Path, trained: Path) -> None:
     scan = open_scan(str(trained))
     hidden = scan.checkpoint.config["hidden"]
     shape = ScanShape(len(scan.vocabulary), 100, DIM, 16, hidden, scan.direction, scan.temperature, scan.picture_width)
-    model = Scan(shape).eval()
+    model = Scan(shape, alone=scan.checkpoint.config["alone"]).eval()
     load_weights(model, trained / BEST)
     features = open_features(folder / "f.npz")
     regions, vectors = features.regions(features.ids[:4]), features.vectors(features.ids[:4])
