@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from capeval.bench import papers
 from capeval.bench.benchmark import Benchmark, Source, coco_picture
 from capeval.bench.jsonl import Row, ratings_of, read_jsonl
 from capeval.bench.originals import without
@@ -66,5 +67,6 @@ THUMB = Benchmark(
     variants=("machines", "all"),
     default_variants=("machines", "all"),
     variant_key="part",
+    papers={"machines": (papers.THUMB,), "all": (papers.THUMB,)},
     pictures=coco_picture,
 )
