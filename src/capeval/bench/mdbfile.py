@@ -1,4 +1,4 @@
-"""Reading small LMDB files, such as the captions that came with UMIC: all pairs of keys and values of the main database.
+"""Reading small LMDB files, such as the captions that came with UMIC: the keys and values of the main database.
 
 The layout is that of LMDB 0.9 on 64-bit machines (little-endian): two meta pages, of which the one with the higher
 transaction counts; then a tree of branch and leaf pages. Values that lie on pages of their own, databases within the
