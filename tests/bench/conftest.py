@@ -52,6 +52,7 @@ def judgements(tmp_path: Path) -> Path:
         for n, text in enumerate(TEXTS)
     ]
     write_lines(folder / "cxc_sits_train.jsonl.gz", fits)
+    write_lines(folder / "negclip_train.jsonl.gz", [pair("negclip-1-0", "swap", 9)])
     alike = [{key: value for key, value in row.items() if key != "image"} | {"references": ["a dog"]} for row in fits]
     write_lines(folder / "cxc_sts_train.jsonl.gz", alike)
     return tmp_path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -203,6 +204,7 @@ def test_the_mean_lies_in_its_interval_where_a_category_is_small() -> None:
         [("r",)] * count,
         np.ones(count, bool),
         ["few"] + ["many"] * (count - 1),
+        mean_of="categories",
     )
     scores = np.tile([2.0, 1.0], count)[None]
     scores[0, :2] = 1, 2
@@ -268,6 +270,9 @@ def test_a_category_without_any_score(pairs: Pairs) -> None:
     (found,) = accuracies(pairs, {"x": scores}, image_draws(pairs.images, 20, 0))
     assert found.left_out == len(lost)
     assert np.isnan(found.estimates[pairs.categories[0].lower()]).all()
+    assert found.estimates["mean"].value == np.nanmean([found.estimates["hc"].value, found.estimates["mm"].value])
+    alike = replace(pairs, mean_of="categories")
+    (found,) = accuracies(alike, {"x": scores}, image_draws(pairs.images, 20, 0))
     assert np.isnan(found.estimates["mean"].value)
 
 

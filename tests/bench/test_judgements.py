@@ -129,6 +129,13 @@ def test_without_any_references_it_is_said_what_is_missing(judgements: Path) -> 
         run(str(judgements / "mine.jsonl"), "bleu_1", settings=QUICK)
 
 
+def test_negclip_is_for_fitting(judgements: Path) -> None:
+    assert benchmarks()["negclip"].purpose == "fitting"
+    found = load("negclip", judgements)
+    assert isinstance(found, Pairs)
+    assert (found.ids, found.categories) == (["negclip-1-0"], ["swap"])
+
+
 def test_cxc_is_for_fitting(judgements: Path) -> None:
     assert benchmarks()["cxc"].purpose == "fitting"
     assert {each.purpose for name, each in benchmarks().items() if name in ("thumb", "valse", "sugarcrepe")} == {"test"}
@@ -163,6 +170,10 @@ def test_cxc_reads_the_published_test_files(tmp_path: Path) -> None:
     alike = ratings("cxc", tmp_path, "sts-test")
     assert (alike.dataset[0].candidate, alike.dataset[0].references) == ("a dog runs", ("a cat",))
     assert alike.dataset.images == ["sts/1"]
+    for kind in ("sits", "sts"):
+        (tmp_path / f"cxc/{kind}_test.csv").rename(tmp_path / f"cxc/{kind}_val.csv")
+    assert ratings("cxc", tmp_path, "sits-val").dataset.ids == ["sits-val-1", "sits-val-2"]
+    assert ratings("cxc", tmp_path, "sts-val").human[:, 0].tolist() == [1.5]
 
 
 @pytest.mark.parametrize(

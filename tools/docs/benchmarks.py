@@ -1,26 +1,24 @@
 """Writes docs/benchmarks.md: how well the metrics agree with people on every benchmark.
 
-    python tools/docs/benchmarks.py [--data ROOT] [--images ROOT] [--without METRIC ...]
+    python tools/docs/benchmarks.py [--data ROOT] [--images ROOT] [--work DIR] [--without METRIC ...]
 
-The first run parses every caption for SPICE, which takes minutes; later runs find the parses in the cache.
+The first run parses every caption for SPICE, which takes minutes; later runs find the parses in the cache. Scores are
+kept in DIR (else in the cache): a later run computes only what has changed.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+from page import DOCS, keeping, options, papers_of, table
 
 from capeval.bench import BenchmarkResult, Part, Ratings, Settings, run
 from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
 from capeval.bench.forms import ScoresByMetric
-from capeval.bench.registry import benchmark
-from capeval.cli.progress import Terminal
-from capeval.run import Run
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+PAGE = DOCS / "benchmarks.md"
 METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider", "cider_d", "spice", "spider", "spice_fast", "wmd"]
 TEXT_ONLY = ["lece(context=reference)"]
 LOOKING = ["lece", "lece(negatives=rc)", "tiger"]
@@ -65,8 +63,8 @@ takes CSV or JSONL with an `id` and scores. A learned metric says in `trained_on
 seen, in the words of `capeval bench list --format json` (`holds`), and is refused where it has seen the benchmark;
 `--allow-seen` shows it, marked. All benchmarks in one table: [the leaderboard](leaderboard.md). To add a benchmark, add
 one file to `capeval/bench/loaders`, or name a `capeval.bench.Benchmark` of your own package in the entry-point group
-`capeval.benchmarks`. Metrics that look at pictures (`lece` and `lece(negatives=rc)`) are measured on
-the rows whose picture is there; `rows` says how many, where not all are.
+`capeval.benchmarks`. Metrics that look at pictures (`lece`, `lece(negatives=rc)` and `tiger`) are measured on the rows
+whose picture is there; `rows` says how many, where not all are.
 
 ## Flickr8k-Expert
 
@@ -178,11 +176,6 @@ it is left out (`--variant name` takes it in). {coco_papers}
 {coco}"""
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
-
-
 def shown(estimate: dict[str, Any], digits: int = 4) -> str:
     return f"{estimate['value']:.{digits}f} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
 
@@ -190,12 +183,6 @@ def shown(estimate: dict[str, Any], digits: int = 4) -> str:
 def name_of(row: dict[str, Any]) -> str:
     """With the number of rows where some have no picture."""
     return f"`{row['metric']}`" + (f" ({row['rows']:,} rows)" if row.get("left_out") else "")
-
-
-def papers_of(name: str, variant: str = "") -> str:
-    """Which papers a table can be compared with."""
-    papers = benchmark(name).comparable()[variant]
-    return f"Compare with the tables of {', '.join(papers)}." if papers else "No paper's table can be compared."
 
 
 def correlations(rows: list[dict[str, Any]], published: dict[str, str] | None = None, of: str = "tau-c") -> str:
@@ -310,11 +297,9 @@ def coco_table(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data", help="folder of the data sets")
+    parser = options(__doc__ or "", resamples=1000)
     parser.add_argument("--images", help="folder of the pictures; without it metrics that look at them are left out")
     parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
-    parser.add_argument("--resamples", type=int, default=1000)
     arguments = parser.parse_args()
     all_metrics = [*METRICS, *TEXT_ONLY, *(LOOKING if arguments.images else [])]
     metrics = [name for name in all_metrics if name not in arguments.without]
@@ -330,7 +315,7 @@ def main() -> None:
             data=arguments.data,
             images=images,
             settings=options.pop("settings", settings),
-            run=Run(progress=Terminal()),
+            run=keeping(name, arguments.work),
             **options,
         )
         print(f"{name}: {time.perf_counter() - begin:.1f} s")

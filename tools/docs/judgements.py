@@ -1,19 +1,19 @@
 """Writes docs/judgements.md: the metrics on THumB, CapEval1k, SugarCrepe, VALSE and the reformulations.
 
-python tools/docs/judgements.py [--data ROOT]
+    python tools/docs/judgements.py [--data ROOT] [--work DIR]
+
+Scores are kept in DIR (else in the cache): a later run computes only what has changed.
 """
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
-from capeval.bench import Settings, run
-from capeval.cli.progress import Terminal
-from capeval.run import Run
+from page import DOCS, keeping, options, papers_of, table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "judgements.md"
+from capeval.bench import Settings, run
+
+PAGE = DOCS / "judgements.md"
 COUNTED = "coco-val2014"
 QUICK = ["bleu_1", "bleu_4(sentence=true)", "rouge_l", "meteor", "cider_d", f"cider_d(df={COUNTED})", "spice_fast"]
 PARSED = [*QUICK, "spice", "spider", f"spider(df={COUNTED})"]
@@ -38,10 +38,10 @@ caption is one of COCO's and is no reference here; the authors' repository still
 images. Over systems the score of all captions of a system is compared with its mean judgement: four or five systems are
 few.
 
-Without the person's captions (`machines`, {machines:,}):
+Without the person's captions (`machines`, {machines:,}). {machines_papers}
 
 {thumb_machines}
-With the person's captions (`all`, {everybody:,}):
+With the person's captions (`all`, {everybody:,}). {everybody_papers}
 
 {thumb_all}
 Pearson on `machines` with the judgements that `total` is made of:
@@ -50,7 +50,7 @@ Pearson on `machines` with the judgements that `total` is made of:
 ## CapEval1k
 
 Lee et al. 2021 (UMIC): {capeval1k_rows:,} captions of 250 COCO images by four systems; people's mean from 0 to 1, and
-Kendall's tau-b. The captions are in lower case and were put together from word pieces.
+Kendall's tau-b. The captions are in lower case and were put together from word pieces. {capeval1k_papers}
 
 {capeval1k}
 ## SugarCrepe
@@ -58,26 +58,21 @@ Kendall's tau-b. The captions are in lower case and were put together from word 
 Hsieh et al. 2023: {sugarcrepe_rows:,} captions of COCO images, each against one whose meaning was changed in fluent
 words. Percent of pairs in which the right caption scores higher; a tie is half a pair. `mean` is over all pairs, not
 over kinds. The references are the other captions of the image: figures of models that look at the picture instead are
-another task's.
+another task's. {sugarcrepe_papers}
 
 {sugarcrepe}
 ## VALSE
 
 Parcalabescu et al. 2022: {valse_rows:,} captions against foils, of eleven kinds. Three kinds have references; metrics
-that need them are measured on these {valse_scored:,} pairs, and the other {valse_left:,} are left out.
+that need them are measured on these {valse_scored:,} pairs, and the other {valse_left:,} are left out. {valse_papers}
 
 {valse}
 ## Human reformulations
 
 Berger et al. 2024: {reformulations_rows:,} captions by machines, and a person's correction of each, which is to score
-higher. The two share three quarters of their words.
+higher. The two share three quarters of their words. {reformulations_papers}
 
 {reformulations}"""
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def shown(estimate: dict[str, Any], digits: int) -> str:
@@ -111,32 +106,35 @@ def pairs(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data", help="folder of the data sets")
-    parser.add_argument("--resamples", type=int, default=1000)
-    arguments = parser.parse_args()
+    arguments = options(__doc__ or "", resamples=1000).parse_args()
     settings = Settings(resamples=arguments.resamples)
 
     def measured(name: str, metrics: list[str], human: str | None = None) -> dict[str, Any]:
-        outcome = run(name, metrics, data=arguments.data, human=human, settings=settings, run=Run(progress=Terminal()))
-        return outcome.to_dict()
+        kept = keeping(name, arguments.work)
+        return run(name, metrics, data=arguments.data, human=human, settings=settings, run=kept).to_dict()
 
     thumb, capeval1k = (measured(name, PARSED) for name in ("thumb", "capeval1k"))
     machines, everybody = ([row for row in thumb["metrics"] if row["part"] == part] for part in ("machines", "all"))
     others = {name: measured("thumb", PARSED, name)["metrics"] for name in ("precision", "recall", "fluency")}
-    columns = {"total": machines} | {name: rows[: len(machines)] for name, rows in others.items()}
+    columns = {"total": machines} | {
+        name: [row for row in rows if row["part"] == "machines"] for name, rows in others.items()
+    }
+    by_metric = {name: {row["metric"]: row["pearson"]["value"] for row in rows} for name, rows in columns.items()}
     sugarcrepe, valse, reformulations = (measured(name, QUICK) for name in ("sugarcrepe", "valse", "reformulations"))
     text = TEXT.format(
         resamples=arguments.resamples,
         machines=machines[0]["rows"],
         everybody=everybody[0]["rows"],
+        machines_papers=papers_of("thumb", "machines"),
+        everybody_papers=papers_of("thumb", "all"),
+        **{f"{name}_papers": papers_of(name) for name in ("capeval1k", "sugarcrepe", "valse", "reformulations")},
         thumb_machines=ratings(machines, "pearson"),
         thumb_all=ratings(everybody, "pearson"),
         thumb_human=table(
             ["metric", *columns],
             [
-                [f"`{rows[0]['metric']}`", *(f"{row['pearson']['value']:.3f}" for row in rows)]
-                for rows in zip(*columns.values())
+                [f"`{row['metric']}`", *(f"{found[row['metric']]:.3f}" for found in by_metric.values())]
+                for row in machines
             ],
         ),
         capeval1k_rows=capeval1k["rows"],

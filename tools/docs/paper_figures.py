@@ -1,19 +1,21 @@
 """Writes docs/paper-figures.md and docs/figures/: figures and tables of five papers, redone with our metrics.
 
-    python tools/docs/paper_figures.py [--data ROOT] [--without METRIC ...]
+    python tools/docs/paper_figures.py [--data ROOT] [--work DIR] [--without METRIC ...]
 
 Needs matplotlib. The first run parses every caption for SPICE, which takes minutes; later runs find the parses in the
-cache. On changed captions SPICE is measured with our fast parser (`spice_fast`), which keeps nothing on disk.
+cache. On changed captions SPICE is measured with our fast parser (`spice_fast`), which keeps nothing on disk. Scores on
+benchmarks are kept in DIR (else in the cache): a later run computes only what has changed.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from page import DOCS, keeping, options
 
 from capeval.bench import Settings, robust, run
 from capeval.bench.registry import data_root
@@ -24,7 +26,6 @@ from capeval.report.build import Report
 from capeval.report.plots import draw
 from capeval.run import Run
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 METRICS = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d", "spice", "spider", "wmd"]
 CHANGED = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d", "spice_fast", "wmd"]
 QUICK = ["bleu_1", "bleu_4", "rouge_l", "meteor", "cider_d", "wmd"]
@@ -119,11 +120,9 @@ def tables_of(made: Report, title: str) -> list[Table]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data", help="folder of the data sets")
-    parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
     # Many comparisons need small p-values, which need many resamples.
-    parser.add_argument("--resamples", type=int, default=10_000)
+    parser = options(__doc__ or "", resamples=10_000)
+    parser.add_argument("--without", nargs="*", default=[], help="metrics to leave out")
     arguments = parser.parse_args()
     (DOCS / "figures").mkdir(exist_ok=True)
     settings, noting = Settings(resamples=arguments.resamples), Run(progress=Terminal())
@@ -132,8 +131,9 @@ def main() -> None:
     def chosen(names: list[str]) -> list[str]:
         return [name for name in names if name not in arguments.without]
 
-    def bench(name: str, names: list[str], **options: Any) -> Callable[[], Any]:
-        return lambda: run(name, chosen(names), data=arguments.data, run=noting, **({"settings": settings} | options))
+    def bench(name: str, names: list[str], **more: Any) -> Callable[[], Any]:
+        kept = keeping(name, arguments.work)
+        return lambda: run(name, chosen(names), data=arguments.data, run=kept, **({"settings": settings} | more))
 
     steps: dict[str, Callable[[], Any]] = {
         "flickr8k-expert": bench("flickr8k-expert", METRICS),

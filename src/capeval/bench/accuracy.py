@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from capeval.bench.agreement import Estimate, bootstrap_p, holm_matrix, known_in
 from capeval.bench.draws import Draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.errors import DataError
-from capeval.types import Array, Dataset, Flags
+from capeval.types import Array, Dataset, Flags, Ints
 
 if TYPE_CHECKING:
     from capeval.bench.pairs import Pairs
@@ -23,6 +23,9 @@ TIES = {"half": 0.5, "wrong": 0.0, "right": 1.0}
 
 Score = Callable[[Dataset], ScoresByMetric]
 """Scores the captions of a dataset with some metrics."""
+
+ByCategory = dict[str, Array]
+"""By category in lower case, and `mean`."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,17 @@ def draw_scores(pairs: Pairs, score: Score, count: int | None, repeats: int, see
 
 def accuracies(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str = "half") -> list[Accuracy]:
     """From scores [draws, 2 * pairs] by metric; intervals are from the `weights` of `image_draws`."""
-    return [_accuracy(pairs, name, values, ties, weights) for name, values in scores.items()]
+    outcomes = {name: _Outcome.of(pairs, name, values, ties) for name, values in scores.items()}
+    found = _shares(pairs, [(outcome, outcome.known) for outcome in outcomes.values()], weights)
+    return [_accuracy(pairs, name, scores[name], outcomes[name].known, *each) for name, each in zip(outcomes, found)]
 
 
-def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Draws) -> Accuracy:
-    outcome = np.stack([right(pairs, each, ties) for each in scores])
-    known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
-    if not known.any():
-        raise DataError(f"{name} has scored no pair")
+def _accuracy(
+    pairs: Pairs, name: str, scores: Array, known: Flags, per_draw: ByCategory, resampled: ByCategory
+) -> Accuracy:
     estimates, spread = {}, {}
-    per_draw, drawn = _by_category(pairs, outcome, known, weights)
     for key, values in per_draw.items():
-        estimates[key] = Estimate(float(values.mean()), *known_interval(drawn[key]))
+        estimates[key] = Estimate(float(values.mean()), *known_interval(resampled[key]))
         spread[key] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     equal = float((scores[:, 0::2] == scores[:, 1::2])[:, known].sum(axis=1).mean())
     categories = np.array([category.lower() for category in pairs.categories])
@@ -84,27 +86,56 @@ def _accuracy(pairs: Pairs, name: str, scores: Array, ties: str, weights: Draws)
     return Accuracy(name, counts["mean"], int((~known).sum()), equal, estimates, spread, counts)
 
 
-def _by_category(
-    pairs: Pairs, outcome: Array, known: Flags, weights: Draws
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Percent right in each category and their mean: for each draw of references, and for each resample of images."""
-    group, categories = numbered(pairs.images), np.array(pairs.categories)
+class _Outcome(NamedTuple):
+    """Whether a metric is right, [draws, pairs], and the pairs that it has scored in every draw."""
 
-    def share(mine: Flags) -> tuple[Array, Array]:
-        if not mine.any():  # the metric has scored none of these pairs
-            return np.full(len(outcome), np.nan), np.full(len(weights), np.nan)
-        hits = np.bincount(group[mine], outcome[:, mine].mean(axis=0), minlength=weights.shape[1])
-        count = np.bincount(group[mine], minlength=weights.shape[1])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return 100 * outcome[:, mine].mean(axis=1), 100 * (weights @ hits) / (weights @ count)
+    right: Array
+    known: Flags
 
-    per_draw, resampled = {}, {}
-    for category in sorted(set(pairs.categories)):
-        key = category.lower()
-        per_draw[key], resampled[key] = share((categories == category) & known)
-    if pairs.mean_of == "pairs":
-        per_draw["mean"], resampled["mean"] = share(known)
-        return per_draw, resampled
+    @classmethod
+    def of(cls, pairs: Pairs, name: str, scores: Array, ties: str) -> _Outcome:
+        outcome = np.stack([right(pairs, each, ties) for each in scores])
+        known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
+        if not known.any():
+            raise DataError(f"{name} has scored no pair")
+        return cls(outcome, known)
+
+
+def _shares(
+    pairs: Pairs, wanted: Sequence[tuple[_Outcome, Flags]], weights: Draws
+) -> Iterator[tuple[ByCategory, ByCategory]]:
+    """Percent right on some of the pairs, in each category and in the mean: by draw of references, and by resample.
+
+    The resamples of all that is wanted are counted in one product of matrices, since it takes most of the time; a count
+    of pairs, which many share, is in it once.
+    """
+    counts = _Resampled(numbered(pairs.images), weights)
+    categories = {name.lower(): np.array(pairs.categories) == name for name in sorted(set(pairs.categories))}
+    rows: list[dict[str, tuple[Flags, int, int]]] = []
+    for outcome, chosen in wanted:
+        parts = {key: mine & chosen for key, mine in categories.items()}
+        if pairs.mean_of == "pairs":
+            parts["mean"] = chosen
+        # A pair counts in halves for each draw: whole numbers, whose sums are exact in any order.
+        halves = np.rint(2 * np.where(chosen, outcome.right, 0).sum(axis=0))
+        rows.append({key: (part, counts.of(np.where(part, halves, 0)), counts.of(part)) for key, part in parts.items()})
+    counted = counts.counted()
+    for (outcome, _), parts_of in zip(wanted, rows):
+        per_draw, resampled = {}, {}
+        for key, (part, hits, count) in parts_of.items():
+            if not part.any():  # the metric has scored none of these pairs
+                per_draw[key] = np.full(len(outcome.right), np.nan)
+                resampled[key] = np.full(len(weights), np.nan)
+                continue
+            per_draw[key] = 100 * outcome.right[:, part].mean(axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                resampled[key] = 100 * (counted[hits] / (2 * len(outcome.right))) / counted[count]
+        if pairs.mean_of == "categories":
+            _add_mean_of_categories(per_draw, resampled)
+        yield per_draw, resampled
+
+
+def _add_mean_of_categories(per_draw: ByCategory, resampled: ByCategory) -> None:
     per_draw["mean"] = np.mean(list(per_draw.values()), axis=0)
     # A resample may draw no image of a small category: its mean is that of the others, else only resamples with many
     # pairs of that category would count. Where the metric lacks a category there is no mean at all.
@@ -112,7 +143,27 @@ def _by_category(
     count = np.isfinite(several).sum(axis=0)
     mean = np.nansum(several, axis=0) / np.maximum(count, 1)
     resampled["mean"] = np.where((count > 0) & np.isfinite(per_draw["mean"]).all(), mean, np.nan)
-    return per_draw, resampled
+
+
+class _Resampled:
+    """Sums over pairs in each resample, all of them asked for first and then computed at once."""
+
+    def __init__(self, group: Ints, weights: Draws) -> None:
+        self._group, self._weights = group, weights
+        self._columns: list[Array] = []
+        self._places: dict[bytes, int] = {}
+
+    def of(self, values: Array | Flags) -> int:
+        """The place of the sum of a number for each pair."""
+        column = np.bincount(self._group, values, minlength=self._weights.shape[1]).astype(np.float64)
+        place = self._places.setdefault(column.tobytes(), len(self._columns))
+        if place == len(self._columns):
+            self._columns.append(column)
+        return place
+
+    def counted(self) -> Array:
+        """[sums, resamples]"""
+        return np.ascontiguousarray((self._weights @ np.stack(self._columns, axis=1)).T)
 
 
 def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str = "half") -> Array:
@@ -120,20 +171,13 @@ def pairwise_p(pairs: Pairs, scores: ScoresByMetric, weights: Draws, ties: str =
 
     Two metrics are compared on the pairs that both have scored, however few a third one has.
     """
-    outcomes = [np.stack([right(pairs, each, ties) for each in values]) for values in scores.values()]
-    known: list[Flags] = [np.asarray(np.isfinite(outcome).all(axis=0)) for outcome in outcomes]
-    drawn: dict[tuple[int, bytes], Array] = {}
-
-    def means(metric: int, common: Flags) -> Array:
-        key = metric, common.tobytes()
-        if key not in drawn:
-            drawn[key] = _by_category(pairs, outcomes[metric], common, weights)[1]["mean"]
-        return drawn[key]
-
-    p_values = []
-    for a, b in combinations(range(len(outcomes)), 2):
-        common: Flags = known[a] & known[b]
-        p_values.append(bootstrap_p(np.asarray(means(a, common) - means(b, common))))
+    outcomes = [_Outcome.of(pairs, name, values, ties) for name, values in scores.items()]
+    compared = [(a, b, outcomes[a].known & outcomes[b].known) for a, b in combinations(range(len(outcomes)), 2)]
+    wanted = {(each, common.tobytes()): (outcomes[each], common) for *both, common in compared for each in both}
+    means = {key: found[1]["mean"] for key, found in zip(wanted, _shares(pairs, list(wanted.values()), weights))}
+    p_values = [
+        bootstrap_p(np.asarray(means[a, common.tobytes()] - means[b, common.tobytes()])) for a, b, common in compared
+    ]
     return holm_matrix(len(outcomes), p_values)
 
 
@@ -170,9 +214,8 @@ def against_references(
     means: dict[str, dict[int, tuple[float, Array]]] = {}
     for count in counts:
         for name, values in draw_scores(pairs, score, count, repeats, seed).items():
-            outcome = np.stack([right(pairs, each, ties) for each in values])
-            known: Flags = np.asarray(np.isfinite(outcome).all(axis=0))
-            per_draw, resampled = _by_category(pairs, outcome, known, weights)
+            outcome = _Outcome.of(pairs, name, values, ties)
+            per_draw, resampled = next(_shares(pairs, [(outcome, outcome.known)], weights))
             for key, accuracy in per_draw.items():
                 curves.setdefault(key, {}).setdefault(name, []).append(float(accuracy.mean()))
             means.setdefault(name, {})[count] = float(per_draw["mean"].mean()), resampled["mean"]

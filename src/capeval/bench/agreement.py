@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capeval.bench.correlation import bootstrapped, correlations
+from capeval.bench.correlation import bootstrapped, centred_ranks, correlation_of_ranks, correlations
 from capeval.bench.draws import Draws, bootstrap_draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.bench.probability import student_p
@@ -185,14 +185,22 @@ def williams_p(ratings: Ratings, scores: ScoresByMetric) -> Array:
     return matrix
 
 
-def between_metrics(scores: ScoresByMetric, statistic: str = "spearman") -> Array:
-    """The correlation of each two metrics, on the rows that both have scored."""
+def between_metrics(scores: ScoresByMetric) -> Array:
+    """Spearman's correlation of each two metrics, on the rows that both have scored."""
     columns = list(scores.values())
+    known: list[Flags] = [np.isfinite(column) for column in columns]
+    ranks: dict[tuple[int, bytes], Array] = {}
+
+    def ranks_of(metric: int, rows: Flags) -> Array:
+        key = metric, rows.tobytes()
+        if key not in ranks:
+            ranks[key] = centred_ranks(columns[metric][rows])
+        return ranks[key]
+
     matrix = np.ones((len(columns), len(columns)))
     for i, j in combinations(range(len(columns)), 2):
-        both = np.isfinite(columns[i]) & np.isfinite(columns[j])
-        found = correlations(columns[i][both], columns[j][both])[statistic].value if both.sum() > 1 else math.nan
-        matrix[i, j] = matrix[j, i] = found
+        both = known[i] & known[j]
+        matrix[i, j] = matrix[j, i] = correlation_of_ranks(ranks_of(i, both), ranks_of(j, both))
     return matrix
 
 

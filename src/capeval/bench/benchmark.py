@@ -49,6 +49,8 @@ class Benchmark:
     """What results call the variant."""
     papers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By variant, the papers whose numbers were got in the same way; none where no paper's were."""
+    originals: tuple[Source, ...] = ()
+    """The same judgements in the files that their authors publish: read where `sources` are not there."""
     purpose: str = "test"
     """What it is for: `test`; `validation`, to choose among models; or `fitting`, to train them. A figure on one of the
     latter is no test."""
@@ -59,9 +61,19 @@ class Benchmark:
         """The files that a variant is read from."""
         return [source for source in self.sources if not source.variants or variant in source.variants]
 
+    def to_read(self, root: Path, variant: str) -> list[Source]:
+        """The files that a variant is read from: `sources`, or the authors' own where only these are there."""
+        needed = self.needed(variant)
+        own = [source for source in self.originals if not source.variants or variant in source.variants]
+        return own if own and _are_there(root, own) and not _are_there(root, needed) else needed
+
     def comparable(self) -> dict[str, tuple[str, ...]]:
         """By each variant, the papers that it can be compared with."""
         return {variant: tuple(self.papers.get(variant, ())) for variant in self.variants}
+
+
+def _are_there(root: Path, sources: list[Source]) -> bool:
+    return all((root / source.path).is_file() for source in sources)
 
 
 _COCO_NAME = re.compile(r"(?:COCO_(?:train|val)2014_)?(\d{12})")

@@ -46,6 +46,22 @@ def kendall_c(x: Array, y: Array) -> Correlation:
     return Correlation(float(bootstrapped(x, y, *_all_once(len(x)))["kendall_c"][0]), _kendall_p(x, y))
 
 
+def centred_ranks(values: Array) -> Array:
+    """Twice the mid-rank of each number, less twice the mean rank: whole numbers, whose sums of products are exact."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    up_to = np.cumsum(counts)
+    ranks = 2 * up_to - counts - len(values)
+    return np.asarray(ranks, np.float64)[place]
+
+
+def correlation_of_ranks(x: Array, y: Array) -> float:
+    """Spearman's correlation from `centred_ranks`; NaN where either does not vary."""
+    square_x, square_y = float(x @ x), float(y @ y)
+    if not square_x or not square_y:
+        return math.nan
+    return float(np.clip(float(x @ y) / math.sqrt(square_x) / math.sqrt(square_y), -1, 1))
+
+
 def correlations(x: Array, y: Array) -> dict[str, Correlation]:
     """All of `STATISTICS`."""
     values = bootstrapped(x, y, *_all_once(len(x)))

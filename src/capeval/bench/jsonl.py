@@ -32,6 +32,8 @@ class Row:
     file: str
     line: int
     fields: Mapping[str, Any]
+    id_of: tuple[str, ...] = ("id",)
+    """The fields that name the row."""
 
     def text(self, name: str) -> str:
         value = self.fields.get(name)
@@ -51,7 +53,7 @@ class Row:
 
     @property
     def id(self) -> str:
-        return self.name("id")
+        return "-".join(map(self.name, self.id_of))
 
     @property
     def image(self) -> str:
@@ -59,9 +61,12 @@ class Row:
 
     @property
     def references(self) -> tuple[str, ...]:
-        value = self.fields.get("references", [])
+        return self.texts("references") if "references" in self.fields else ()
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.fields.get(name)
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.wrong("references", "a list of captions")
+            raise self.wrong(name, "a list of captions")
         return tuple(value)
 
     def wrong(self, name: str, needed: str) -> DataError:
@@ -73,8 +78,8 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def read_jsonl(path: Path) -> list[Row]:
-    """The rows of a file, which may be gzipped; no two have the same id."""
+def read_jsonl(path: Path, id_of: tuple[str, ...] = ("id",)) -> list[Row]:
+    """The rows of a file, which may be gzipped; no two have the same id, which is in the fields `id_of`."""
     rows: list[Row] = []
     first: dict[str, int] = {}
     for number, line in enumerate(utf8_without_bom(read_bytes(path), str(path)).split(b"\n"), 1):
@@ -86,7 +91,7 @@ def read_jsonl(path: Path) -> list[Row]:
             raise DataError(f"broken JSON: {problem}", file=str(path), line=number) from None
         if not isinstance(fields, dict):
             raise DataError(f"a JSON object is needed, not a {type(fields).__name__}", file=str(path), line=number)
-        row = Row(str(path), number, fields)
+        row = Row(str(path), number, fields, id_of)
         if (before := first.setdefault(row.id, number)) != number:
             raise DataError(f"the id {row.id!r} is in line {before} already", file=str(path), line=number)
         rows.append(row)
@@ -110,7 +115,7 @@ def ratings_of(rows: Sequence[Row], judgements: Sequence[str], main: str) -> Rat
 
 
 def pairs_of(rows: Sequence[Row]) -> Pairs:
-    """Accuracy is over all pairs, however many each kind has."""
+    """Pairs in the order of the file."""
     return Pairs(
         [row.id for row in rows],
         [row.image for row in rows],
@@ -119,5 +124,4 @@ def pairs_of(rows: Sequence[Row]) -> Pairs:
         [row.references for row in rows],
         np.ones(len(rows), np.bool_),
         [row.text("kind") if "kind" in row.fields else "all" for row in rows],
-        mean_of="pairs",
     )

@@ -28,8 +28,9 @@ class Pairs(Form):
     categories: Sequence[str]
     drawn: int | None = None
     """How many references the protocol draws for each pair; None for all of them."""
-    mean_of: Literal["categories", "pairs"] = "categories"
-    """What the mean accuracy is the mean of: categories count alike, or in proportion to their pairs."""
+    mean_of: Literal["pairs", "categories"] = "pairs"
+    """What the mean accuracy is the mean of. A benchmark's is over all pairs; robustness checks let categories, whose
+    sizes are of their own making, count alike."""
 
     unused: ClassVar[tuple[str, ...]] = ("combine",)
 

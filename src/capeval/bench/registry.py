@@ -71,8 +71,9 @@ def data_root(data: PathLike | None = None) -> Path:
 
 def missing_files(wanted: Benchmark, data: PathLike | None = None) -> list[str]:
     """The files of the usual variants that are not there, below the root of all data."""
-    needed = dict.fromkeys(source for variant in wanted.default_variants for source in wanted.needed(variant))
-    return [source.path for source in needed if not (data_root(data) / source.path).is_file()]
+    root = data_root(data)
+    needed = dict.fromkeys(source for variant in wanted.default_variants for source in wanted.to_read(root, variant))
+    return [source.path for source in needed if not (root / source.path).is_file()]
 
 
 def load(
@@ -92,14 +93,18 @@ def load(
             raise CapevalError(f"{name} can be run in one way only: leave the variant {variant!r} out")
         raise UnknownName(f"{wanted.variant_key} of {name}", str(variant), wanted.variants)
     chosen = wanted.variants[0] if variant is None else variant
-    missing = [source.path for source in wanted.needed(chosen) if not (root / source.path).is_file()]
+    files = wanted.to_read(root, chosen)
+    missing = [source.path for source in files if not (root / source.path).is_file()]
     if missing:
+        own = ", ".join(source.path for source in wanted.originals if not source.variants or chosen in source.variants)
         raise DataError(
-            f"{name} needs files that are not there: {', '.join(missing)}. They are published at {wanted.published}. "
+            f"{name} needs files that are not there: {', '.join(missing)}"
+            + (f"; or, as their authors publish them, {own}" if own else "")
+            + f". They are published at {wanted.published}. "
             "Put them into this folder, or name another one (`data`, or CAPEVAL_DATA)",
             file=str(root),
         )
-    for source in wanted.needed(chosen):
+    for source in files:
         if source.sha256 and sha256_of(root / source.path) != source.sha256:
             run.progress.note(
                 f"{root / source.path} is not the published file (its checksum differs): the numbers may differ too."

@@ -107,14 +107,19 @@ def tuples_of(captions: Sequence[str], parser: str = "official", run: Run | None
 def _fast(captions: list[str], run: Run) -> dict[str, list[SceneTuple]]:
     from capeval.scene.fast import fast_parser
 
+    parser = fast_parser()
+    remembered = parser.remembered  # another thread may put a new one in its place
+    known = {caption: remembered[caption] for caption in captions if caption in remembered}
+    missing = [caption for caption in captions if caption not in known]
     found: dict[str, list[SceneTuple]] = {}
-    telling = run.progress.bar(f"parsing {len(captions):,} captions", len(captions), "captions")
-    with telling if len(captions) >= 20 * BATCH else nullcontext(_say_nothing) as show:
-        for caption, tuples in zip(captions, fast_parser().tuples(captions, run), strict=True):
+    telling = run.progress.bar(f"parsing {len(missing):,} captions", len(missing), "captions")
+    with telling if len(missing) >= 20 * BATCH else nullcontext(_say_nothing) as show:
+        for caption, tuples in zip(missing, parser.tuples(missing, run), strict=True):
             found[caption] = tuples
             if len(found) % BATCH == 0:
                 show(len(found))
-    return found
+    parser.remember(found)
+    return known | found
 
 
 def _official(

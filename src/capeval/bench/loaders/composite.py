@@ -16,6 +16,7 @@ import numpy as np
 from capeval.bench import papers
 from capeval.bench.benchmark import Benchmark, Source, coco_picture, flickr30k_picture, picture_in
 from capeval.bench.files import read_json
+from capeval.bench.originals import letters
 from capeval.bench.ratings import Ratings
 from capeval.errors import DataError
 from capeval.run import Run
@@ -43,19 +44,17 @@ def _load(root: Path, variant: str, run: Run) -> Ratings:
 def _references(
     images: Sequence[str], candidates: Sequence[str], known: Mapping[str, Sequence[str]], variant: str
 ) -> list[tuple[str, ...]]:
-    """Those of each row: `kept` takes none out, `strict` the row's candidate, `published` all those of its image."""
-    own: list[set[str]] = [set() if variant == "kept" else {_letters(candidate)} for candidate in candidates]
+    """Those of each row: `kept` takes none out, `strict` the row's candidate, `published` all those of its image.
+
+    Letters are compared: candidates were published in lower case, with spaces round punctuation and some of it gone.
+    """
+    own: list[set[str]] = [set() if variant == "kept" else {letters(candidate)} for candidate in candidates]
     if variant == "published":
         judged: dict[str, set[str]] = {}
         for image, mine in zip(images, own):
             judged.setdefault(image, set()).update(mine)
         own = [judged[image] for image in images]
-    return [tuple(text for text in known[image] if _letters(text) not in taken) for image, taken in zip(images, own)]
-
-
-def _letters(text: str) -> str:
-    """The candidates were published in lower case, with spaces round punctuation and some of it gone."""
-    return "".join(filter(str.isalpha, text.lower()))
+    return [tuple(text for text in known[image] if letters(text) not in taken) for image, taken in zip(images, own)]
 
 
 def _picture(root: Path, image: str) -> Path | None:

@@ -2,7 +2,8 @@
 
 Two parts, of the Karpathy split's validation and test images. The first (`sits`, `sts`) is for fitting metrics, without
 the images that any test set has: a figure on it is no test. The second (`sits-test`, `sts-test`) is read from the
-published files, `cxc/sits_test.csv` and `cxc/sts_test.csv`. They have the columns
+published files, `cxc/sits_test.csv` and `cxc/sts_test.csv`; so is, for validation, the first with all its images
+(`sits-val`, `sts-val`). They have the columns
 
     sits        caption, image, agg_score, sampling_method
     sts         caption1, caption2, agg_score, sampling_method
@@ -17,13 +18,12 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from capeval.bench.benchmark import Benchmark, Source, coco_picture
-from capeval.bench.files import read_json
 from capeval.bench.jsonl import ratings_of, read_jsonl
+from capeval.bench.originals import read_annotations
 from capeval.bench.ratings import Ratings
 from capeval.errors import DataError
 from capeval.io.files import read_bytes, utf8_without_bom
@@ -36,17 +36,19 @@ _SITS = Source(
 _STS = Source(
     "judgements/cxc_sts_train.jsonl.gz", "36dd2a12656a9d4a09bc0889e1ed3386c5ead48ade3298541326a9b6dcb81a43", ("sts",)
 )
-_SITS_TEST = Source(
-    "cxc/sits_test.csv", "f92fd6d36329fb52fd5429eb5c2211f0ab3ad86bb737323f415375a144697ce6", ("sits-test",)
-)
-_STS_TEST = Source(
-    "cxc/sts_test.csv", "33eea25bf41061c513ef4b39282aaf64bdf9b17ff233e343a6d6ae44d73e0272", ("sts-test",)
-)
-_CAPTIONS = Source("coco/captions_val2014.json", "", ("sits-test", "sts-test"))
+_PUBLISHED = {
+    "sits-test": "f92fd6d36329fb52fd5429eb5c2211f0ab3ad86bb737323f415375a144697ce6",
+    "sts-test": "33eea25bf41061c513ef4b39282aaf64bdf9b17ff233e343a6d6ae44d73e0272",
+    "sits-val": "482d996eb91998e0a6fbaf8c70f1e2cb127370a05346720caef1c0bbd3139a0f",
+    "sts-val": "36d4fbdb88aed1ea90463f95ce40a4c081d25874fb6badd2dfaa62a28b25170b",
+}
+"""By variant the checksum of its file."""
+_CSV = {name: Source(f"cxc/{name.replace('-', '_')}.csv", sha256, (name,)) for name, sha256 in _PUBLISHED.items()}
+_CAPTIONS = Source("coco/captions_val2014.json", "", tuple(_PUBLISHED))
 _MAIN = "spearman"
 _COLUMNS = {
-    "sits-test": ["caption", "image", "agg_score", "sampling_method"],
-    "sts-test": ["caption1", "caption2", "agg_score", "sampling_method"],
+    "sits": ["caption", "image", "agg_score", "sampling_method"],
+    "sts": ["caption1", "caption2", "agg_score", "sampling_method"],
 }
 
 
@@ -55,7 +57,7 @@ def _load(root: Path, variant: str, run: Run) -> Ratings:
         return ratings_of(read_jsonl(root / _SITS.path), ["score"], _MAIN)
     if variant == "sts":
         return _similarity(root / _STS.path)
-    return _test(root, variant)
+    return _published(root, variant)
 
 
 def _similarity(path: Path) -> Ratings:
@@ -66,19 +68,19 @@ def _similarity(path: Path) -> Ratings:
     return found
 
 
-def _test(root: Path, variant: str) -> Ratings:
-    path = root / (_SITS_TEST if variant == "sits-test" else _STS_TEST).path
+def _published(root: Path, variant: str) -> Ratings:
+    path, kind = root / _CSV[variant].path, variant.split("-")[0]
     captions: dict[int, str] = {}
     images: dict[int, int] = {}
     by_image: dict[int, list[int]] = {}
-    for each in _annotations(root / _CAPTIONS.path):
-        captions[each["id"]], images[each["id"]] = each["caption"].strip(), each["image_id"]
-        by_image.setdefault(each["image_id"], []).append(each["id"])
+    for each in read_annotations(root / _CAPTIONS.path):
+        captions[each.id], images[each.id] = each.caption, each.image
+        by_image.setdefault(each.image, []).append(each.id)
     ids, pictures, candidates, sets, scores = [], [], [], [], []
-    for line, (first, second, score, _) in enumerate(_cells(path, _COLUMNS[variant]), 2):
+    for line, (first, second, score, _) in enumerate(_cells(path, _COLUMNS[kind]), 2):
         try:
             candidate, grade = int(first.rsplit(":", 1)[1]), float(score)
-            if variant == "sits-test":
+            if kind == "sits":
                 image = int(Path(second).stem.rsplit("_", 1)[1])
                 others = [each for each in by_image[image] if each != candidate]
                 pictures.append(second)
@@ -99,17 +101,6 @@ def _test(root: Path, variant: str) -> Ratings:
     return Ratings(dataset, np.array(scores), _MAIN)
 
 
-def _annotations(path: Path) -> list[dict[str, Any]]:
-    found = read_json(path, dict).get("annotations")
-    fields = {"id": int, "image_id": int, "caption": str}
-    if not isinstance(found, list) or not all(
-        isinstance(each, dict) and all(isinstance(each.get(key), kind) for key, kind in fields.items())
-        for each in found
-    ):
-        raise DataError("`annotations` with `id`, `image_id` and `caption` are needed", file=str(path))
-    return found
-
-
 def _cells(path: Path, columns: list[str]) -> list[list[str]]:
     rows = list(csv.reader(io.StringIO(utf8_without_bom(read_bytes(path), str(path)).decode())))
     if not rows or rows[0] != columns:
@@ -123,16 +114,16 @@ def _cells(path: Path, columns: list[str]) -> list[list[str]]:
 CXC = Benchmark(
     name="cxc",
     summary="For fitting: 61,369 grades of a caption for a COCO image (sits) or beside another caption (sts); the "
-    "published test files can be run too (sits-test, sts-test)",
+    "published files can be run too (sits-test, sts-test, sits-val, sts-val)",
     citation="Parekh, Baldridge, Cer, Waters, Yang 2021: Crisscrossed Captions: Extended Intramodal and Intermodal "
     "Semantic Similarity Judgments for MS-COCO. EACL",
     licence="free for any purpose",
     published="https://github.com/google-research-datasets/Crisscrossed-Captions, COCO's captions at "
     "https://cocodataset.org/#download (docs/tasks/bench.md tells how files are laid out)",
-    sources=(_SITS, _STS, _SITS_TEST, _STS_TEST, _CAPTIONS),
+    sources=(_SITS, _STS, *_CSV.values(), _CAPTIONS),
     holds=("images:coco-val2014", "judgements:cxc"),
     load=_load,
-    variants=("sits", "sts", "sits-test", "sts-test"),
+    variants=("sits", "sts", *_PUBLISHED),
     default_variants=("sits", "sts"),
     variant_key="part",
     purpose="fitting",

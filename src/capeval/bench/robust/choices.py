@@ -30,8 +30,9 @@ def choices(
     """The accuracy of metrics by category, in percent with 95 % intervals; ties count one half.
 
     Results list the categories in the `order` given. `within` says which categories belong to a larger one: it has an
-    accuracy too, and the mean is over the large ones.
+    accuracy too. The mean is over categories, the large ones where there are some.
     """
+    pairs = replace(pairs, mean_of="categories")
     dataset = pairs.dataset()
     found = scorer.score(dataset)
     scorer.run.progress.step("resampling")

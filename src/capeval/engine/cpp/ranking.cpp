@@ -1,25 +1,58 @@
 #include "ranking.hpp"
 
+#include <functional>
 #include <numeric>
+
+#include "avx2.hpp"
 
 namespace capeval {
 namespace {
 
 // Resamples that are measured side by side, in one walk through the rows: their weights of a row lie next to each other,
-// and the loops over them become vector code. Counts are doubles, which are exact up to 2^53.
+// four in a vector. Counts are doubles, which are exact up to 2^53, so that no sum depends on the machine.
 constexpr int lanes = 8;
 
-struct Lanes {
-    double at[lanes] = {};
+#if defined(__GNUC__)
+typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+
+CAPEVAL_INLINE void count_positive(Four& sum, const Four& a) { sum = sum + (a > 0 ? Four{1, 1, 1, 1} : Four{}); }
+#else
+struct Four {
+    double at[4] = {};
+    double operator[](int i) const { return at[i]; }
+    double& operator[](int i) { return at[i]; }
 };
 
-inline void add(Lanes& sum, const Lanes& other) {
-    for (int i = 0; i < lanes; ++i) sum.at[i] += other.at[i];
+template <class Operation>
+Four each(const Four& a, const Four& b, const Operation& of) {
+    return {of(a[0], b[0]), of(a[1], b[1]), of(a[2], b[2]), of(a[3], b[3])};
 }
 
-inline void add_pairs(Lanes& sum, const Lanes& count) {
-    for (int i = 0; i < lanes; ++i) sum.at[i] += count.at[i] * (count.at[i] - 1) / 2;
+inline Four operator+(const Four& a, const Four& b) { return each(a, b, std::plus<double>()); }
+inline Four operator-(const Four& a, const Four& b) { return each(a, b, std::minus<double>()); }
+inline Four operator*(const Four& a, const Four& b) { return each(a, b, std::multiplies<double>()); }
+inline void count_positive(Four& sum, const Four& a) {
+    sum = each(sum, a, [](double count, double value) { return value > 0 ? count + 1 : count; });
 }
+#endif
+
+struct Lanes {
+    Four low = {}, high = {};
+
+    double at(int i) const { return i < 4 ? low[i] : high[i - 4]; }
+    void set(int i, double value) { (i < 4 ? low[i] : high[i - 4]) = value; }
+    CAPEVAL_INLINE void operator+=(const Lanes& other) {
+        low = low + other.low;
+        high = high + other.high;
+    }
+};
+
+CAPEVAL_INLINE Lanes operator+(const Lanes& a, const Lanes& b) { return {a.low + b.low, a.high + b.high}; }
+CAPEVAL_INLINE Lanes operator-(const Lanes& a, const Lanes& b) { return {a.low - b.low, a.high - b.high}; }
+CAPEVAL_INLINE Lanes operator*(const Lanes& a, const Lanes& b) { return {a.low * b.low, a.high * b.high}; }
+
+// Twice the pairs among so many, ordered ones: whole numbers without a division.
+CAPEVAL_INLINE Lanes ordered_pairs(const Lanes& count) { return count * count - count; }
 
 // Totals of what was put at each place, for all places up to one, in logarithmic time (a Fenwick tree).
 class RunningTotals {
@@ -28,14 +61,14 @@ public:
 
     void clear() { std::fill(sums_.begin(), sums_.end(), Lanes{}); }
 
-    void put(int64_t place, const Lanes& amount) {
+    CAPEVAL_INLINE void put(int64_t place, const Lanes& amount) {
         const auto size = static_cast<int64_t>(sums_.size());
-        for (int64_t at = place + 1; at < size; at += at & -at) add(sums_[at], amount);
+        for (int64_t at = place + 1; at < size; at += at & -at) sums_[at] += amount;
     }
 
-    Lanes up_to(int64_t place) const {
+    CAPEVAL_INLINE Lanes up_to(int64_t place) const {
         Lanes sum;
-        for (int64_t at = place + 1; at > 0; at -= at & -at) add(sum, sums_[at]);
+        for (int64_t at = place + 1; at > 0; at -= at & -at) sum += sums_[at];
         return sum;
     }
 
@@ -45,18 +78,16 @@ private:
 
 // What is summed over the values of one variable, value by value in their order.
 struct Totals {
-    Lanes before, ties, values, square;
+    Lanes before, ordered_ties, values, square;
 
     // Takes the weight of the next value, and gives twice its mid-rank, less twice the mean rank.
-    Lanes next(const Lanes& own, const Lanes& rows) {
-        Lanes rank;
-        for (int i = 0; i < lanes; ++i) {
-            rank.at[i] = 2 * before.at[i] + own.at[i] - rows.at[i];
-            square.at[i] += own.at[i] * rank.at[i] * rank.at[i];
-            values.at[i] += own.at[i] > 0 ? 1.0 : 0.0;
-        }
-        add_pairs(ties, own);
-        add(before, own);
+    CAPEVAL_INLINE Lanes next(const Lanes& own, const Lanes& rows) {
+        const Lanes rank = before + before + own - rows;
+        square += own * rank * rank;
+        count_positive(values.low, own.low);
+        count_positive(values.high, own.high);
+        ordered_ties += ordered_pairs(own);
+        before += own;
         return rank;
     }
 };
@@ -91,58 +122,70 @@ public:
 
     // Of up to `lanes` resamples; those that are missing count as empty ones.
     void measure(const int32_t* weights, int count, double* stats) {
+#if CAPEVAL_X86
+        if (has_avx2()) return measure_avx2(weights, count, stats);
+#endif
+        measure_here(weights, count, stats);
+    }
+
+private:
+#if CAPEVAL_X86
+    CAPEVAL_AVX2 void measure_avx2(const int32_t* weights, int count, double* stats) {
+        measure_here(weights, count, stats);
+    }
+#endif
+
+    CAPEVAL_INLINE void measure_here(const int32_t* weights, int count, double* stats) {
         const auto groups = static_cast<int64_t>(weights_.size());
         for (int64_t g = 0; g < groups; ++g) {
-            for (int i = 0; i < lanes; ++i) weights_[g].at[i] = i < count ? weights[i * groups + g] : 0;
+            for (int i = 0; i < lanes; ++i) weights_[g].set(i, i < count ? weights[i * groups + g] : 0);
         }
         Lanes rows;
         std::fill(rank_y_.begin(), rank_y_.end(), Lanes{});
-        for (size_t row = 0; row < sorted_.rows(); ++row) {
-            add(rank_y_[sorted_.y[row]], weights_[sorted_.group[row]]);
-            add(rows, weights_[sorted_.group[row]]);
-        }
+        for (size_t row = 0; row < sorted_.rows(); ++row) rank_y_[sorted_.y[row]] += weights_[sorted_.group[row]];
+        for (const Lanes& own : rank_y_) rows += own;
         Totals x, y;
         for (Lanes& own : rank_y_) own = y.next(own, rows);
-        Lanes ties_both, discordant, product;
+        Lanes ordered_ties_both, discordant, product;
         seen_.clear();
         for (size_t begin = 0; begin < sorted_.rows();) {
             size_t end = begin;
             Lanes own;
             for (; end < sorted_.rows() && sorted_.x[end] == sorted_.x[begin]; ++end) {
-                add(own, weights_[sorted_.group[end]]);
+                own += weights_[sorted_.group[end]];
             }
             const Lanes seen = x.before, rank_x = x.next(own, rows);
             Lanes same;  // of the rows with the same x and y
             for (size_t row = begin; row < end; ++row) {
                 if (row > begin && sorted_.y[row] != sorted_.y[row - 1]) {
-                    add_pairs(ties_both, same);
+                    ordered_ties_both += ordered_pairs(same);
                     same = Lanes{};
                 }
                 const Lanes& weight = weights_[sorted_.group[row]];
-                const Lanes& rank_y = rank_y_[sorted_.y[row]];
-                const Lanes below = seen_.up_to(sorted_.y[row]);
-                add(same, weight);
-                for (int i = 0; i < lanes; ++i) {
-                    discordant.at[i] += weight.at[i] * (seen.at[i] - below.at[i]);
-                    product.at[i] += weight.at[i] * rank_x.at[i] * rank_y.at[i];
-                }
+                same += weight;
+                discordant += weight * (seen - seen_.up_to(sorted_.y[row]));
+                product += weight * rank_x * rank_y_[sorted_.y[row]];
             }
-            add_pairs(ties_both, same);
+            ordered_ties_both += ordered_pairs(same);
             for (size_t row = begin; row < end; ++row) seen_.put(sorted_.y[row], weights_[sorted_.group[row]]);
             begin = end;
         }
         for (int i = 0; i < count; ++i) {
-            const double untied = rows.at[i] * (rows.at[i] - 1) / 2 - x.ties.at[i] - y.ties.at[i] + ties_both.at[i];
-            const double found[rank_columns] = {rows.at[i],     untied - 2 * discordant.at[i],
-                                                x.ties.at[i],   y.ties.at[i],
-                                                x.values.at[i], y.values.at[i],
-                                                product.at[i],  x.square.at[i],
-                                                y.square.at[i]};
+            const double n = rows.at(i), ties_x = x.ordered_ties.at(i) / 2, ties_y = y.ordered_ties.at(i) / 2;
+            const double untied = n * (n - 1) / 2 - ties_x - ties_y + ordered_ties_both.at(i) / 2;
+            const double found[rank_columns] = {n,
+                                                untied - 2 * discordant.at(i),
+                                                ties_x,
+                                                ties_y,
+                                                x.values.at(i),
+                                                y.values.at(i),
+                                                product.at(i),
+                                                x.square.at(i),
+                                                y.square.at(i)};
             std::copy(found, found + rank_columns, stats + i * rank_columns);
         }
     }
 
-private:
     const Sorted& sorted_;
     std::vector<Lanes> weights_;
     std::vector<Lanes> rank_y_;  // first the weight of each value of y
