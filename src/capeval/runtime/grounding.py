@@ -34,7 +34,7 @@ class GroundedCaption:
     """[regions]: the cosine of each region with the words that it attends to. The mean is how well caption and picture
     match."""
     similarity: Array
-    """[regions, words]: the cosine of each region with each word."""
+    """[regions, words]: the cosine of each region, seen without the rest of the picture, with each word."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -109,7 +109,8 @@ class Grounder:
         pixels = decode(read_picture(self._images[name]), str(self._images[name]))
         (boxes,) = self._boxes(image)
         (regions,) = self.scan.look(self._features, [image], self.run.threads)
-        candidate, *others = ground_captions(self.scan, regions, [caption, *references], self.run)
+        (alone,) = self.scan.look(self._features, [image], self.run.threads, alone=True)
+        candidate, *others = ground_captions(self.scan, regions, [caption, *references], self.run, alone)
         return Grounded(image, pixels, boxes, candidate, tuple(others))
 
     def _opened(self, features: PathLike | Features | None) -> Features:
@@ -140,8 +141,10 @@ class Grounder:
         return np.clip(boxes, 0, 1)
 
 
-def ground_captions(scan: Scan, mapped: Floats, texts: Sequence[str], run: Run | None = None) -> list[GroundedCaption]:
-    """Captions on the mapped regions [regions, width] of one picture."""
+def ground_captions(
+    scan: Scan, mapped: Floats, texts: Sequence[str], run: Run | None = None, alone: Floats | None = None
+) -> list[GroundedCaption]:
+    """Captions on the mapped regions [regions, width] of one picture; words on those that are seen `alone`."""
     run = run or Run()
     tokens = tokenize(texts, run)
     read = scan.read(tokens, run.threads)
@@ -153,5 +156,6 @@ def ground_captions(scan: Scan, mapped: Floats, texts: Sequence[str], run: Run |
             raise DataError(f"the caption {text!r} cannot be grounded: {why}")
         known = tuple(scan.knows(word) for word in words[: len(vectors)])
         grounding = scan.ground(mapped, vectors)
-        found.append(GroundedCaption(text, tuple(words), known, grounding.vector, grounding.similarity))
+        similarity = grounding.similarity if alone is None else scan.ground(alone, vectors).similarity
+        found.append(GroundedCaption(text, tuple(words), known, grounding.vector, similarity))
     return found

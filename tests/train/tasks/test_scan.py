@@ -108,6 +108,17 @@ def test_torch_and_onnx_say_the_same(folder: Path, trained: Path) -> None:
     assert own == pytest.approx(fits, abs=2e-3)  # weights are stored in half precision
 
 
+def test_regions_are_seen_with_their_picture_or_alone(folder: Path, trained: Path) -> None:
+    scan, features = open_scan(str(trained)), open_features(folder / "f.npz")
+    images = features.ids[:3]
+    regions, vectors = features.regions(images), features.vectors(images)
+    seen, alone = scan.look(features, images), scan.look(features, images, alone=True)
+    np.testing.assert_array_equal(seen, scan.map_regions(regions, vectors))
+    np.testing.assert_array_equal(alone, scan.map_regions(regions, 0 * vectors))
+    assert scan.picture_width == (DIM if scan.checkpoint.config["context"] else 0)
+    assert (np.abs(seen - alone).max() > 0.01) == scan.checkpoint.config["context"]
+
+
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 def test_all_pairs_are_pairs(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks or at once, and with padding or without."""
