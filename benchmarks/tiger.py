@@ -6,8 +6,8 @@
 Captions are those of COCO val2014, from the annotations inside the installed pycocoevalcap package: ten different
 candidates for each of the pictures, and five references. The regions are random numbers, since what they are takes no
 time. torch's networks have random weights, for the same reason, and the same sizes (`--embedding` is the width of its
-words), but for the regions, which it only maps by one layer; its references are grounded before the clock starts, and so are ours in the column "in place". The two take
-turns; the best of the repeats counts.
+words), but for the regions, which it only maps by one layer; its references are grounded before the clock starts, and
+so are ours in the column "in place". The two take turns; the best of the repeats counts.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Config(TrainConfig):
     context: bool = True
     """Whether each region is seen with the vector of its picture; the paper has regions alone."""
     alone: Share = 0.5
-    """Share of pictures whose regions are seen without it in training, so that they learn to say something themselves."""
+    """Share of pictures whose regions are seen without it in training, so that they learn to speak for themselves."""
     dropout: Share = 0.2
     """Share of words' and regions' numbers that is left out in training."""
     vectors: str = "glove-100d"
