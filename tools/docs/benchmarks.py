@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from capeval.bench import BenchmarkResult, Part, Ratings, Settings, run
-from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
+from capeval.bench.analysis import by_grade, rank_mapped_errors
+from capeval.bench.combining import best_combinations
 from capeval.bench.forms import ScoresByMetric
 from capeval.bench.registry import benchmark
 from capeval.cli.progress import Terminal

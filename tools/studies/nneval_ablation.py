@@ -8,32 +8,21 @@ compare with. Features of captions are kept in the cache, networks in the work f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
+from nneval_common import Scoring, print_table, scoring
 
-from capeval.bench import Settings
-from capeval.bench import run as bench
 from capeval.metrics.nneval import features
 from capeval.run import Run
-from capeval.runtime.nneval import Network, open_judge
+from capeval.runtime.nneval import open_judge
 from capeval.train.loop import train
 from capeval.train.task import Inputs
 from capeval.train.tasks.nneval.config import Config
-from capeval.train.tasks.nneval.table import feature_table
 from capeval.train.tasks.nneval.task import NnevalTask
-from capeval.types import Array, Dataset
 
 MORE = ("lece", "tiger")
-BENCHMARKS = {
-    "flickr8k-expert": [],
-    "composite-no-8k": ["published"],
-    "pascal-50s": ["votes"],
-    "distractors": ["built"],
-}
 RATES: dict[str, Any] = {"batch": 300, "epochs": 60, "patience": 20, "learning_rate": 2e-3}
 
 
@@ -46,16 +35,6 @@ def networks(base: tuple[str, ...], more: tuple[str, ...]) -> dict[str, tuple[st
     if len(more) > 1:
         found["with " + " and ".join(more)] = (*base, *more)
     return found
-
-
-def scoring(name: str, network: Network, expressions: tuple[str, ...], run: Run) -> Callable[[Dataset], Array]:
-    """A metric of the network, under a name; features come from the cache."""
-
-    def score(dataset: Dataset) -> Array:
-        return network.scores(feature_table(dataset, expressions, run))
-
-    score.__name__ = name
-    return score
 
 
 @click.command()
@@ -71,34 +50,20 @@ def main(
     work: Path, data: Path | None, images: str | None, files: tuple[Path, ...], pictures: int,
     sources: tuple[str, ...], resamples: int,
 ) -> None:  # fmt: skip
-    """Prints a Markdown table: a row for each network, a column for each benchmark."""
+    """Prints a Markdown table: a row for each network, with the difference from the first."""
     run = Run(threads=1)
     inputs = Inputs(data, files, run=run)
-    functions: dict[str, Callable[[Dataset], Array]] = {}
+    functions: dict[str, Scoring] = {}
     for name, expressions in networks(features(), MORE if files else ()).items():
         folder = work / name.replace(" ", "-")
         if not (folder / "network.npz").is_file():
             config = Config(features=expressions, images=pictures, sources=sources, **RATES)
             train(NnevalTask(config, inputs), folder, resume=folder.exists(), run=run)
         functions[name] = scoring(name, open_judge(str(folder)).network, expressions, run)
-    rows: dict[str, list[str]] = {name: [] for name in functions}
-    for benchmark, variants in BENCHMARKS.items():
-        found = bench(
-            benchmark, list(functions.values()), data=data, images=images, variants=variants, allow_seen=True,
-            settings=Settings(resamples=resamples), pictured=images is not None, run=run,
-        ).to_dict()  # fmt: skip
-        main_figure = found["comparisons"][0]["statistic"]
-        figures = {row["metric"]: row[main_figure]["value"] for row in found["metrics"]}
-        for name, value in figures.items():
-            difference = value - figures["all"]
-            shown = f"{value:.3f} ({difference:+.3f})" if abs(value) <= 1 else f"{value:.1f} ({difference:+.1f})"
-            rows[name].append(shown)
-    click.echo("| features | " + " | ".join(BENCHMARKS) + " |")
-    click.echo("| --- |" + " ---: |" * len(BENCHMARKS))
-    for name, cells in rows.items():
-        click.echo(f"| {name} | {' | '.join(cells)} |")
+    print_table(
+        list(functions.values()), run, data=data, resamples=resamples, images=images, against=next(iter(functions))
+    )
 
 
 if __name__ == "__main__":
-    np.seterr(all="raise", under="ignore")
     main()

@@ -9,20 +9,18 @@ theirs are word2vec's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
+from nneval_common import scoring
 
 from capeval.bench import Settings
 from capeval.bench import run as bench
 from capeval.metrics.nneval import Nneval, features
-from capeval.run import Run, cache_dir
+from capeval.run import Run
 from capeval.runtime.nneval import Layer, Network, open_judge
-from capeval.train.tasks.nneval.table import feature_table
-from capeval.types import Array, Dataset
+from capeval.types import Array
 
 PAPER = {
     "composite": "kendall .404, pearson .532, spearman .524",
@@ -42,16 +40,6 @@ def authors_network(path: Path, low: Array, high: Array) -> Network:
     return made
 
 
-def scoring(name: str, network: Network, expressions: tuple[str, ...], run: Run) -> Callable[[Dataset], Array]:
-    """A metric of the network, under a name."""
-
-    def score(dataset: Dataset) -> Array:
-        return network.scores(feature_table(dataset, expressions, run))
-
-    score.__name__ = name
-    return score
-
-
 @click.command()
 @click.argument("weights", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--data", metavar="ROOT", help="Folder of the data sets.")
@@ -59,7 +47,7 @@ def scoring(name: str, network: Network, expressions: tuple[str, ...], run: Run)
 @click.option("--resamples", default=1000, show_default=True)
 def main(weights: Path, data: str | None, spice: str, resamples: int) -> None:
     """Prints the authors' network and ours on Composite and PASCAL-50S."""
-    run = replace(Run(), cache=cache_dir())
+    run = Run()
     expressions = features(spice)
     zero, one = np.zeros(len(expressions)), np.ones(len(expressions))
     one[_CIDER] = 10.0

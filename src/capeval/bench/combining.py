@@ -52,8 +52,8 @@ class Measured(NamedTuple):
 class _Judgements:
     """Judgements of the captions that every metric has scored."""
 
-    def __init__(self, measured: Measured) -> None:
-        self.statistic = measured.ratings.main
+    def __init__(self, measured: Measured, statistic: str) -> None:
+        self.statistic = statistic or measured.ratings.main
         common = on_common_rows(measured.scores)
         self.rows: dict[str, Judged] = {name: judged_rows(measured.ratings, each) for name, each in common.items()}
         first = next(iter(self.rows.values()))
@@ -76,17 +76,19 @@ def best_combinations(
     scores: ScoresByMetric,
     *,
     size: int = 3,
+    statistic: str = "",
     chosen_on: Measured | None = None,
     weights: Draws | None = None,
     threads: int = 1,
 ) -> list[Combination]:
-    """All sets of up to `size` metrics on the rows that all metrics have scored, the best first.
+    """All sets of up to `size` metrics on the rows that all metrics have scored, the best first by the statistic of
+    the benchmark or by another one.
 
     With `chosen_on` the order and the scales come from there, and the values are from here. With `weights` the best
     ones and the single metrics get an interval and Williams' test against the single metric that comes first.
     """
-    here = _Judgements(Measured(ratings, scores))
-    there = here if chosen_on is None else _Judgements(chosen_on)
+    here = _Judgements(Measured(ratings, scores), statistic)
+    there = here if chosen_on is None else _Judgements(chosen_on, statistic)
     names = [name for name in here.rows if name in there.rows]
     scale = there.scale()
     found = []

@@ -100,10 +100,11 @@ class Nneval(Composite):
         usual = float(network.scores(network.usual[None])[0])
         facts = {"nneval": score, "nneval_clipped": clipped, "of usual features": usual}
         found = shares(network.scores, values, network.usual)
-        columns = (values, network.usual, network.low, network.high, found)
-        rows = [(name, *row) for name, row in zip(self.made_of(), np.column_stack(columns).tolist(), strict=True)]
+        columns = np.column_stack([values, network.usual, network.low, network.high, found])
+        largest = np.argsort(-np.abs(found), kind="stable")
+        rows = [(self.made_of()[place], *columns[place].tolist()) for place in largest]
         header = ("feature", "value", "usual", "lowest", "highest", "share")
-        return [Explanation(" / ".join(texts), facts, header, sorted(rows, key=lambda row: -abs(row[-1])))]
+        return [Explanation(" / ".join(texts), facts, header, rows)]
 
     def _tell(self, outside: Flags, run: Run) -> None:
         """Says how many values were beyond what training saw."""

@@ -4,12 +4,14 @@ out. It is so small that NumPy is quick enough."""
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from capeval.errors import CheckpointError
 from capeval.run import Run
@@ -121,6 +123,6 @@ def read_network(path: Path) -> Network:
         raise CheckpointError(f"{path}: the network cannot be read: {error}") from None
 
 
-def outputs(network: Network, inputs: Arrays) -> Arrays:
+def outputs(network: Network, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """Scores of rows of features, as a probe has them."""
     return {"score": network.scores(np.asarray(inputs["features"], np.float64))}

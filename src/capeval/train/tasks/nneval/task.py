@@ -77,7 +77,7 @@ class NnevalTask(Task[Nneval]):
         return self._scaled(self.judged)
 
     def _scaled(self, features: Array) -> Tensor:
-        scaled = Network(*(self.ranges[name] for name in ("low", "high", "usual")), ()).scaled(features)
+        scaled = Network(self.ranges["low"], self.ranges["high"], self.ranges["usual"], ()).scaled(features)
         return torch.from_numpy(scaled.astype(np.float32))
 
     def loss(self, model: Nneval, batch: Batch) -> Tensor:
