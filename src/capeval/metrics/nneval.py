@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -93,7 +93,7 @@ class Nneval(Composite):
         image = "" if picture is None else picture.image
         dataset = Dataset.from_samples([Sample("", image, caption, tuple(texts))])
         dataset.features = None if picture is None else picture.features
-        corpus = Corpus(dataset, replace(run, tokenizer="none"))
+        corpus = Corpus(dataset, run)  # tokens are tokenised again: a table of frequencies is for one tokenizer alone
         network = self._judge(run).network
         (values,) = super().stats(corpus)
         ((score, clipped),) = self.stats(corpus).tolist()
