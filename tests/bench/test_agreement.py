@@ -166,6 +166,7 @@ def test_a_combination_is_chosen_elsewhere_and_measured_here_with_the_scale_it_w
     singles = [each for each in best if len(each.metrics) == 1]
     assert [math.isnan(each.p_williams) for each in singles] == [True, False, False]
     r = np.corrcoef([ratings.human[:, 0], total, here["abc".index(singles[0].metrics[0])]])
+    assert type(best[0].p_williams) is float  # as JSON takes it
     assert best[0].p_williams == pytest.approx(williams(r[0, 1], r[0, 2], r[1, 2], 300)[1])
 
 

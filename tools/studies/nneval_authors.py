@@ -3,8 +3,8 @@
     python tools/studies/nneval_authors.py authors_checkpoint156.npz --data DATA
 
 The weights are not part of capeval. The ranges that the authors scaled their features by were not published with them,
-so two are tried: 0 to 1 for every feature, and those of the network that comes with capeval. Word vectors differ too:
-theirs are word2vec's.
+so two are tried: 0 to 1 for every feature, and those of the network that comes with capeval. Their WMD is by word2vec's
+vectors, in a range of its own; vectors of length 1 (`wmd(normalize=true)`) come nearer to it, and are tried too.
 """
 
 from __future__ import annotations
@@ -52,21 +52,23 @@ def main(weights: Path, data: str | None, spice: str, resamples: int) -> None:
     zero, one = np.zeros(len(expressions)), np.ones(len(expressions))
     one[_CIDER] = 10.0
     ours = open_judge("nneval").network
-    networks = {
-        "authors_0_to_1": authors_network(weights, zero, one),
-        "authors_our_ranges": authors_network(weights, ours.low, ours.high),
-    }
-    functions = [scoring(name, network, expressions, run) for name, network in networks.items()]
+    plain, fitted = authors_network(weights, zero, one), authors_network(weights, ours.low, ours.high)
+    unit = tuple("wmd(normalize=true)" if each == "wmd" else each for each in expressions)
+    functions = [
+        scoring("authors_0_to_1", plain, expressions, run),
+        scoring("authors_0_to_1_unit_vectors", plain, unit, run),
+        scoring("authors_our_ranges", fitted, expressions, run),
+    ]
     settings = Settings(resamples=resamples)
     for name, variants in (("composite", ["published"]), ("composite-no-8k", ["published"]), ("pascal-50s", ["votes"])):
         metrics = [*functions, Nneval()]
         found = bench(name, metrics, data=data, variants=variants, settings=settings, allow_seen=True, run=run)
         for row in found.to_dict()["metrics"]:
-            kinds = ("kendall_c", "pearson", "spearman", "HC", "HI", "HM", "MM", "mean")
+            kinds = ("kendall_c", "pearson", "spearman", "hc", "hi", "hm", "mm", "mean")
             shown = "  ".join(f"{kind} {row[kind]['value']:.4g}" for kind in kinds if kind in row)
-            click.echo(f"{name:16} {row['metric']:20} {shown}")
+            click.echo(f"{name:16} {row['metric']:28} {shown}")
         if name in PAPER:
-            click.echo(f"{name:16} {'paper':20} {PAPER[name]}")
+            click.echo(f"{name:16} {'paper':28} {PAPER[name]}")
 
 
 if __name__ == "__main__":

@@ -140,5 +140,5 @@ def _detailed(
     if each.metrics != single:
         with np.errstate(invalid="ignore", divide="ignore"):  # a metric may give every caption the same score
             r = np.corrcoef([here.human, ours, theirs])
-        p = williams(r[0, 1], r[0, 2], r[1, 2], len(here.human))[1]
+        p = float(williams(r[0, 1], r[0, 2], r[1, 2], len(here.human))[1])
     return replace(each, low=low, high=high, p_williams=p)

@@ -135,7 +135,7 @@ def test_it_learns_and_scores_the_same_without_torch(folder: Path) -> None:
     load_weights(model, folder / "out" / BEST)
     with torch.no_grad():
         found = task.validate(model)
-    assert found["accuracy"] > 0.9
+    assert found["accuracy"] > 0.85
     assert found["kendall_c"] > 0.8
     with torch.no_grad():
         expected = torch.softmax(model(task._judged), dim=1)[:, 1].numpy()
