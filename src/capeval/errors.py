@@ -18,6 +18,7 @@ REMEDIES = {
     "caption_scores": "For a benchmark, give them to `capeval.bench.run`",
     "result": "`to_dict` of a result gives it",
     "human": "Name it as `human`",
+    "combine": "Set `Settings.combine` to the size of the largest",
     "seen": "With `allow_seen=True` it is shown, and marked",
     "unfinished_training": "`capeval train` can go on with it",
     "training_features": "Name their features in `Inputs.features`; `capeval features` makes them",

@@ -20,8 +20,11 @@ from capeval.bench.agreement import (
     williams_p,
 )
 from capeval.bench.agreement import pairwise_p as rating_p
-from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
+from capeval.bench.analysis import by_grade, rank_mapped_errors
+from capeval.bench.combining import Measured, best_combinations
+from capeval.bench.correlation import kendall_c
 from capeval.bench.draws import image_draws
+from capeval.errors import CapevalError
 from capeval.types import Array, Dataset
 
 
@@ -143,6 +146,35 @@ def test_best_combination() -> None:
     best = best_combinations(ratings, {"a": a, "b": 100 * b, "c": c}, size=3)
     assert best[0].metrics == ("a", "b")
     assert len(best) == 7
+    assert all(math.isnan(each.low) and math.isnan(each.chosen) for each in best)
+
+
+def test_a_combination_is_chosen_elsewhere_and_measured_here_with_the_scale_it_was_chosen_with() -> None:
+    random = np.random.default_rng(8)
+    there, here = random.normal(size=(2, 3, 300))
+    elsewhere = Measured(ratings_of((there[0] + there[1])[:, None]), dict(zip("abc", there)))
+    ratings = ratings_of((here[1] + here[2])[:, None])
+    scores = dict(zip("abc", here)) | {"only here": here[0]}
+    weights = image_draws(ratings.dataset.images, 50, 0)
+    best = best_combinations(ratings, scores, size=9, chosen_on=elsewhere, weights=weights)
+    assert len(best) == 7
+    assert best[0].metrics == ("a", "b")
+    assert best[0].chosen > 0.9 > 0.6 > best[0].value  # the best there, and not here
+    assert best[0].low < best[0].value < best[0].high
+    spread = {name: np.ptp(values) for name, values in zip("abc", there)}
+    total = here[0] / spread["a"] + here[1] / spread["b"]
+    assert best[0].value == pytest.approx(kendall_c(total, ratings.human[:, 0]).value)
+    singles = [each for each in best if len(each.metrics) == 1]
+    assert [math.isnan(each.p_williams) for each in singles] == [True, False, False]
+    r = np.corrcoef([ratings.human[:, 0], total, here["abc".index(singles[0].metrics[0])]])
+    assert type(best[0].p_williams) is float  # as JSON takes it
+    assert best[0].p_williams == pytest.approx(williams(r[0, 1], r[0, 2], r[1, 2], 300)[1])
+
+
+def test_too_many_combinations_are_refused() -> None:
+    values = np.arange(30.0)
+    with pytest.raises(CapevalError, match="1,048,575 combinations are too many"):
+        best_combinations(ratings_of(values[:, None]), {str(i): values for i in range(20)}, size=99)
 
 
 def test_scores_by_grade() -> None:

@@ -15,7 +15,8 @@ from typing import Any
 from page import DOCS, keeping, options, papers_of, table
 
 from capeval.bench import BenchmarkResult, Part, Ratings, Settings, run
-from capeval.bench.analysis import best_combinations, by_grade, rank_mapped_errors
+from capeval.bench.analysis import by_grade, rank_mapped_errors
+from capeval.bench.combining import best_combinations
 from capeval.bench.forms import ScoresByMetric
 
 PAGE = DOCS / "benchmarks.md"

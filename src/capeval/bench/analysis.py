@@ -1,29 +1,17 @@
-"""Looking closer: how scores lie in each grade, where metrics err, and which metrics are best together."""
+"""Looking closer: how scores lie in each grade, and where metrics err."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capeval.bench.agreement import judged_rows, on_common_rows
-from capeval.bench.correlation import correlations
-from capeval.bench.forms import ScoresByMetric
+from capeval.bench.agreement import judged_rows
 from capeval.types import Array
 
 if TYPE_CHECKING:
     from capeval.bench.ratings import Ratings
-
-
-@dataclass(frozen=True)
-class Combination:
-    """Metrics whose scores, each scaled to [0, 1], are added."""
-
-    metrics: tuple[str, ...]
-    value: float
 
 
 class Grade(NamedTuple):
@@ -32,27 +20,6 @@ class Grade(NamedTuple):
     rows: int
     mean: float
     quantiles: list[float]
-
-
-def best_combinations(
-    ratings: Ratings, scores: ScoresByMetric, *, size: int = 3, statistic: str = ""
-) -> list[Combination]:
-    """All sets of up to `size` metrics, best first, on the rows that all metrics have scored."""
-    rows = {name: judged_rows(ratings, values) for name, values in on_common_rows(scores).items()}
-    scaled = {name: _to_unit(each.score) for name, each in rows.items()}
-    human = next(iter(rows.values())).human
-    found = []
-    for count in range(1, size + 1):
-        for names in combinations(scaled, count):
-            total = np.sum([scaled[name] for name in names], axis=0)
-            found.append(Combination(names, correlations(total, human)[statistic or ratings.main].value))
-    # Metrics that give every caption the same score have no correlation; they come last.
-    return sorted(found, key=lambda each: (each.value != each.value, -each.value, len(each.metrics), each.metrics))
-
-
-def _to_unit(values: Array) -> Array:
-    spread = values.max() - values.min()
-    return (values - values.min()) / spread if spread > 0 else np.zeros_like(values)
 
 
 def by_grade(

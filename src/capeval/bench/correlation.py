@@ -74,6 +74,11 @@ def correlations(x: Array, y: Array) -> dict[str, Correlation]:
     }
 
 
+def statistics_of(x: Array, y: Array) -> dict[str, float]:
+    """All of `STATISTICS`, without p-values."""
+    return {name: float(values[0]) for name, values in bootstrapped(x, y, *_all_once(len(x))).items()}
+
+
 def bootstrapped(x: Array, y: Array, group: Ints, weights: Ints | Draws, threads: int = 1) -> dict[str, Array]:
     """Each statistic for each resample; `weights[r, g]` says how often the rows of group g are in resample r.
 

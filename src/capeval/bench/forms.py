@@ -31,6 +31,10 @@ class Settings:
     ties: str = "half"
     combine: int = 0
     """The size of the largest combination of metrics to try."""
+    chosen_on: Form | None = None
+    """Judgements, with `chosen_by` to score their captions, by which combinations are chosen; None: by the same ones
+    that they are measured with."""
+    chosen_by: Scorer | None = None
     counts: tuple[int, ...] = ()
     """Numbers of references to measure the accuracy of pairs with."""
 

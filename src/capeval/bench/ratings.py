@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from capeval.bench import agreement, analysis
+from capeval.bench import agreement
+from capeval.bench.combining import Measured, best_combinations
 from capeval.bench.correlation import correlations
 from capeval.bench.details import details_of_ratings
 from capeval.bench.forms import Form, Part, ScoresByMetric, Settings, draws_for
 from capeval.bench.scoring import Scorer, ScoreTable
-from capeval.errors import UnknownName
+from capeval.errors import CapevalError, UnknownName
 from capeval.types import Array, Dataset
 
 # Williams' test has no degree of freedom with fewer rows.
@@ -77,8 +78,11 @@ class Ratings(Form):
             comparisons["spearman_between_metrics"] = agreement.between_metrics(scores)
         if settings.combine and can_compare:
             run.progress.step("combining metrics")
-            best = analysis.best_combinations(self, scores, size=settings.combine)
-            comparisons["combinations"] = [{"metrics": each.metrics, "value": each.value} for each in best]
+            chosen = _chosen(settings)
+            best = best_combinations(
+                self, scores, size=settings.combine, chosen_on=chosen, weights=weights, threads=run.threads
+            )
+            comparisons["combinations"] = [asdict(each) for each in best]
         by_system = _system_level(self, table)
         rows = [
             _row(each) | ({"system_level": by_system[each.metric]} if each.metric in by_system else {})
@@ -88,6 +92,14 @@ class Ratings(Form):
 
     def details(self, scores: ScoresByMetric) -> dict[str, Any]:
         return details_of_ratings(self, scores)
+
+
+def _chosen(settings: Settings) -> Measured | None:
+    if settings.chosen_on is None or settings.chosen_by is None:
+        return None
+    if not isinstance(settings.chosen_on, Ratings):
+        raise CapevalError("combinations are chosen by ratings of single captions, and that benchmark has none")
+    return Measured(settings.chosen_on, settings.chosen_by.score(settings.chosen_on.dataset).per_caption)
 
 
 def _system_level(ratings: Ratings, table: ScoreTable) -> dict[str, dict[str, float]]:

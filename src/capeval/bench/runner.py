@@ -36,6 +36,8 @@ class BenchmarkResult:
     """The kind of judgement, where one was chosen."""
     pictured: bool = False
     """Whether only rows whose picture is there were used."""
+    chosen_on: str | None = None
+    """The benchmark that combinations were chosen on, if it is another one."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; numbers that do not exist are None."""
@@ -48,7 +50,10 @@ class BenchmarkResult:
             "metrics": [
                 row | ({"seen": self.seen[row["metric"]]} if row["metric"] in self.seen else {}) for row in rows
             ],
-            "comparisons": [tag | part.comparisons | self._papers(part.variant) for tag, part in zip(tags, self.parts)],
+            "comparisons": [
+                tag | part.comparisons | self._papers(part.variant) | self._chosen(part)
+                for tag, part in zip(tags, self.parts)
+            ],
             "analysis": [
                 tag | {"signatures": dict(part.signatures)} | part.form.details(part.scores)
                 for tag, part in zip(tags, self.parts)
@@ -64,6 +69,9 @@ class BenchmarkResult:
             result["pictured"] = True
         known: dict[str, Any] = plain(result)
         return known
+
+    def _chosen(self, part: Part) -> dict[str, str]:
+        return {"chosen_on": self.chosen_on} if self.chosen_on and "combinations" in part.comparisons else {}
 
     def _papers(self, variant: str) -> dict[str, list[str]]:
         papers = self.benchmark.comparable().get(variant)
@@ -82,6 +90,7 @@ def run(
     human: str | None = None,
     pictured: bool = False,
     settings: Settings | None = None,
+    chosen_on: str | None = None,
     allow_seen: bool = False,
     lenient: bool = False,
     run: Run | None = None,
@@ -94,6 +103,9 @@ def run(
     rows whose picture is there alone. `human` names the kind of judgement where people gave several. The name of a
     JSONL file stands for a benchmark of your own.
 
+    Combinations of metrics (`settings.combine`) are ranked by the benchmark `chosen_on`, so that the best one was not
+    picked on its own test.
+
     A metric that was trained on the benchmark or its pictures is not tested by it: it is refused, or left out where
     every metric is used, unless `allow_seen` is set. Its row is marked then (`seen`). With `lenient`, metrics that lack
     a file or pictures are left out with a note.
@@ -105,6 +117,8 @@ def run(
         raise CapevalError("no metric was asked for")
     if not allow_seen:
         scorer = without_seen(wanted, scorer)
+    if chosen_on is not None:
+        settings = _choosing(settings, chosen_on, scorer, data, images, features)
     parts = []
     for variant in variants or wanted.default_variants:
         run.progress.step(f"reading {name}")
@@ -116,7 +130,24 @@ def run(
         parts.append(ranked(replace(form.measure(scorer, settings), variant=variant)))
     pictures = None if scorer.pictures is None else sum(image in scorer.pictures for image in form.distinct_images)
     seen = _seen_in(parts, seen_by(wanted, scorer))
-    return BenchmarkResult(wanted, parts[0].form.rows, parts, seen, pictures, human, pictured)
+    return BenchmarkResult(wanted, parts[0].form.rows, parts, seen, pictures, human, pictured, chosen_on)
+
+
+def _choosing(
+    settings: Settings,
+    name: str,
+    scorer: Scorer,
+    data: PathLike | None,
+    images: PathLike | None,
+    features: PathLike | Features | None,
+) -> Settings:
+    """With the judgements that combinations are chosen by; files of scores are those of the test alone."""
+    if not settings.combine:
+        raise CapevalError(f"{name} is to choose a combination, and none is asked for", remedy="combine")
+    run = scorer.run
+    form = load(name, data, None, run)
+    pictures = pictures_of(benchmark(name), form, images, features, run)
+    return replace(settings, chosen_on=form, chosen_by=replace(scorer, files=(), pictures=pictures))
 
 
 def _seen_in(parts: Sequence[Part], seen: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -34,7 +34,7 @@ from capeval.cli.common import (
 from capeval.cli.paths import Group, Reads, pictures_below
 from capeval.cli.progress import Terminal, running
 from capeval.documents import BenchDocument, decode_as
-from capeval.documents.types import Estimate, MetricRow
+from capeval.documents.types import Comparisons, Estimate, MetricRow
 from capeval.run import Run
 
 name_argument = click.argument("name", metavar="NAME", type=Reads(benchmark_files))
@@ -46,6 +46,7 @@ variant_option = click.option(
 
 # A table with more columns of intervals is too wide for a terminal; JSON has all of them.
 _MOST_INTERVALS = 5
+_COMBINATIONS = 10  # of many; JSON has all of them
 human_option = click.option(
     "--human", metavar="NAME",
     help="People's judgement, where there are several: `precision` of thumb, or the field of your own JSONL file.",
@@ -166,8 +167,10 @@ def rows_command(name: str, data: str | None, variants: tuple[str, ...], human: 
     click.option("--ties", type=click.Choice(["half", "wrong", "right"]), default="half", show_default=True,
                  help="Pairs: what a pair counts if both captions score the same."),
     click.option("--counts", metavar="N,N,...", help="Pairs: accuracy with each of these numbers of references."),
-    click.option("--combine", type=click.IntRange(min=0), default=0, metavar="N",
-                 help="Ratings: try all combinations of up to N metrics."),
+    click.option("--combine", default="0", metavar="N|all",
+                 help="Ratings: try all combinations of up to N metrics, or `all` of any size."),
+    click.option("--chosen-on", metavar="NAME", type=Reads(benchmark_files),
+                 help="With --combine: rank the combinations on this benchmark, and measure them on the other one."),
     allow_seen_option,
     threads_option,
     resamples_option,
@@ -189,7 +192,8 @@ def run_command(
     references: int | None,
     ties: str,
     counts: str | None,
-    combine: int,
+    combine: str,
+    chosen_on: str | None,
     allow_seen: bool,
     threads: int,
     resamples: int | None,
@@ -210,11 +214,11 @@ def run_command(
     refuse_both_pictures(images, features)
     if pictured and not (images or features):
         raise click.UsageError("--pictured goes with --images or --features")
-    settings = Settings(resamples, seed, draws, references, ties, combine, _numbers(counts))
+    settings = Settings(resamples, seed, draws, references, ties, _size(combine), counts=_numbers(counts))
     with running(threads=threads) as run_:
         outcome = run(
             name, metrics or None, scores=files, data=data, images=images, features=features, variants=variants,
-            human=human, pictured=pictured, settings=settings, allow_seen=allow_seen, run=run_,
+            human=human, pictured=pictured, settings=settings, chosen_on=chosen_on, allow_seen=allow_seen, run=run_,
         )  # fmt: skip
         found = structs.replace(decode_as(BenchDocument, outcome.to_dict()), command=command_line())
     keep_json(json_file, found)
@@ -228,6 +232,7 @@ def run_command(
         note(f"pictures of {found.pictures:,} images were found")
     _print_metrics(found)
     for each in found.comparisons:
+        _print_combinations(each)
         if each.papers:
             which = "".join(f"{value}: " for value in each.tags.values())
             note(f"{which}made as in the tables of {', '.join(each.papers)}")
@@ -250,6 +255,38 @@ def _print_metrics(found: BenchDocument) -> None:
     cells = [[row.get(key, "") for key in header] for row in rows]
     texts = ("metric", "best", "seen", "worst_kind")
     print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in texts])
+
+
+def _print_combinations(found: Comparisons) -> None:
+    """The best ones, and the single metrics below them."""
+    every = found.combinations or []
+    shown = [each for number, each in enumerate(every) if number < _COMBINATIONS or len(each.metrics) == 1]
+    if not shown:
+        return
+    header = ["combination", found.statistic, "p (Williams)", *([f"on {found.chosen_on}"] if found.chosen_on else [])]
+    rows = [
+        [
+            " + ".join(each.metrics),
+            _shown(Estimate(value=each.value, low=each.low, high=each.high)),
+            _number(each.p_williams),
+            *([_number(each.chosen)] if found.chosen_on else []),
+        ]
+        for each in shown
+    ]
+    click.echo()
+    print_table(header, rows, numbers=range(1, len(header)))
+    where = f"on {found.chosen_on}, and measured here" if found.chosen_on else "on the judgements they are measured by"
+    note(f"{len(every):,} combinations, chosen {where}; Williams' test is against the best single metric")
+
+
+def _size(text: str) -> int:
+    from capeval.bench.combining import ALL
+
+    if text == "all":
+        return ALL
+    if not text.isdecimal():
+        raise click.BadParameter("it takes a whole number, or `all`", param_hint="--combine")
+    return int(text)
 
 
 def _cells(row: MetricRow) -> dict[str, str]:

@@ -17,6 +17,7 @@ OPTIONS = {
     "caption_scores": "`capeval score --per-caption` writes such a file. For a benchmark use `bench run --scores`",
     "result": "--json keeps it, and --format json prints it",
     "human": "Name it with --human",
+    "combine": "Ask for it with --combine",
     "seen": "With --allow-seen it is shown, and marked",
     "unfinished_training": "Go on with: capeval train NAME --out FOLDER --resume",
     "training_features": "Name their features with --features; `capeval features` makes them",

@@ -12,7 +12,7 @@ from capeval.cli.progress import running
 from capeval.errors import UnknownName
 
 _CHECKPOINT = WritesInto(
-    "config.json", "log.jsonl", "probe.npz", "parser.npz", "vocabulary.txt", "*.onnx", "*.safetensors"
+    "config.json", "log.jsonl", "probe.npz", "parser.npz", "network.npz", "vocabulary.txt", "*.onnx", "*.safetensors"
 )
 
 
@@ -81,9 +81,9 @@ def train_command(
             raise UnknownName(f"--input of {name}", key, make.extras)
     if len(files) < len(pairs):
         raise click.UsageError("--input: one file for each key")
-    inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files)
     chosen = read_config(kind, config, settings)
     with running(threads=threads) as run:
+        inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files, run)
         run.progress.step("reading what there is to train on")
         task = make(chosen, inputs)
         run.progress.step(f"training {name}")

@@ -130,8 +130,16 @@ class MetricRow(Part, kw_only=True, frozen=True):
 
 
 class Combination(Part, kw_only=True, frozen=True):
+    """Metrics scaled to [0, 1] and added. Of the best ones and the single metrics there are intervals."""
+
     metrics: list[str]
     value: Number
+    chosen: Number = None
+    """The value on the benchmark that it was chosen on, where that is another one."""
+    low: Number = None
+    high: Number = None
+    p_williams: Number = None
+    """Williams' test against the best single metric."""
 
 
 class ByReferences(Part, kw_only=True, frozen=True):
@@ -162,6 +170,8 @@ class Comparisons(Part, kw_only=True, frozen=True):
     spearman_between_metrics: Matrix | None = None
     by_references: ByReferences | None = None
     combinations: list[Combination] | None = None
+    chosen_on: str | None = None
+    """The benchmark that combinations were chosen on, if it is another one."""
     papers: list[str] = []
     """Those whose tables were made in the same way, so that these numbers can stand beside theirs."""
     tags: dict[str, str] = {}

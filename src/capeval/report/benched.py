@@ -17,6 +17,7 @@ from capeval.report.blocks import (
     estimate,
     name_cell,
     number,
+    p_value,
 )
 from capeval.report.charts import Curves, Forest, Heat, Interval
 from capeval.report.plain import matrix_table, origin
@@ -280,11 +281,24 @@ def _combinations(comparisons: Comparisons) -> list[Block]:
     found = comparisons.combinations
     if not found:
         return []
-    rows = [[Cell(" + ".join(each.metrics), code=True), number(each.value)] for each in found[:_COMBINATIONS]]
-    return [
-        Text(
-            f"Each metric is scaled to [0, 1] and added; the best {len(rows)} of {len(found):,} combinations. They "
-            "were chosen on these judgements, so expect a little less on others."
-        ),
-        Table("Best combinations of metrics", ["metrics", word_for(comparisons.statistic)], rows),
+    first = found[:_COMBINATIONS]
+    told = f"Each metric is scaled to [0, 1] and added; the best {len(first)} of {len(found):,} combinations. "
+    header = ["metrics", word_for(comparisons.statistic)]
+    if comparisons.chosen_on is None:
+        told += "They were chosen on these judgements, so expect a little less on others."
+    else:
+        told += f"They were chosen on {comparisons.chosen_on} and measured here."
+        header.append(f"on {comparisons.chosen_on}")
+    if has_tests := any(each.p_williams is not None for each in first):
+        told += " Williams' test is against the best single metric."
+        header.append("p (Williams)")
+    rows = [
+        [
+            Cell(" + ".join(each.metrics), code=True),
+            estimate(Estimate(value=each.value, low=each.low, high=each.high)),
+            *([number(each.chosen)] if comparisons.chosen_on is not None else []),
+            *([p_value(each.p_williams)] if has_tests else []),
+        ]
+        for each in first
     ]
+    return [Text(told), Table("Best combinations of metrics", header, rows)]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from capeval.run import Run
 from capeval.train.config import TrainConfig
 
 Batch = dict[str, Tensor]
@@ -30,6 +31,8 @@ class Inputs:
     """Files of picture features."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Other files by name, as the model wants them."""
+    run: Run = field(default_factory=Run)
+    """Threads, progress and cache, where something is computed to train on."""
 
 
 class Task(ABC, Generic[Model]):

@@ -3,11 +3,14 @@
 In 4,007 rows the candidate is one of its image's references, and every metric would give it full marks. `published`
 takes all candidates of an image out of its references, as CLIPScore and later papers did; `strict` takes out only the
 row's own, as TIGEr did. `kept` leaves all references.
+
+`composite-no-8k` is the same without the Flickr8k images: a test for metrics that have seen those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,11 @@ def _load(root: Path, variant: str, run: Run) -> Ratings:
     sets = _references(images, candidates, known, variant)
     dataset = Dataset(ids, images, candidates, sets, np.arange(len(rows), dtype=np.int32))
     return Ratings(dataset, np.array([[float(row["rating"])] for row in rows]))
+
+
+def _load_without_8k(root: Path, variant: str, run: Run) -> Ratings:
+    every = _load(root, variant, run)
+    return every.of_images({image for image in every.dataset.images if not image.startswith("8k/")})
 
 
 def _references(
@@ -75,11 +83,26 @@ COMPOSITE = Benchmark(
     licence="for research; no licence is stated",
     published="https://imagesdg.wordpress.com/image-to-scene-description-graph/",
     sources=(_JUDGEMENTS, _REFERENCES),
-    holds=("images:flickr8k", "images:flickr30k", "images:coco-val2014", "judgements:composite"),
+    holds=(
+        "images:flickr8k",
+        "images:flickr8k-test",
+        "images:flickr30k",
+        "images:coco-val2014",
+        "judgements:composite",
+    ),
     load=_load,
     variants=("published", "strict", "kept"),
     default_variants=("published",),
     variant_key="references",
     papers={"published": papers.SINCE_CLIPSCORE, "strict": (papers.TIGER,)},
     pictures=_picture,
+)
+
+COMPOSITE_NO_8K = replace(
+    COMPOSITE,
+    name="composite-no-8k",
+    summary="composite without its Flickr8k images: 8,994 captions of 2,998 images, graded from 1 to 5",
+    holds=("images:flickr30k", "images:coco-val2014", "judgements:composite"),
+    load=_load_without_8k,
+    papers={},
 )
