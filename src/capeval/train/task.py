@@ -30,6 +30,8 @@ class Inputs:
     """Files of picture features."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Other files by name, as the model wants them."""
+    corpus: tuple[Path, ...] = ()
+    """Files of sentences in the style that is learned."""
 
 
 class Task(ABC, Generic[Model]):
@@ -41,6 +43,10 @@ class Task(ABC, Generic[Model]):
     better: ClassVar[Literal["max", "min"]] = "max"
     extras: ClassVar[tuple[str, ...]] = ()
     """Names of other files that it takes: `Inputs.extra`."""
+    takes_corpus: ClassVar[bool] = False
+    """Whether it learns from `Inputs.corpus`."""
+    opening: str = ""
+    """What is told before it is trained, such as how much there is to train on."""
     config: TrainConfig
     sources: Sequence[str] = ()
     """Data sets whose training pictures it learns from, such as `coco`; the checkpoint says so in `trained_on`."""
