@@ -38,7 +38,7 @@ class SemanticShape:
     vocabulary: int
     word_width: int = 100
     picture_width: int = 768
-    hidden: int = 256
+    hidden: int = 128
     """Width of the LSTM."""
     beside: int = 512
     """Width of the hidden layers beside the linear maps."""

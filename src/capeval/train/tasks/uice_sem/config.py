@@ -15,22 +15,22 @@ class Config(TrainConfig):
     """Sizes that train on a CPU within half an hour. The paper's: hidden 512, batch 100, vectors of 300 numbers, no
     warm-up and no contrast (bag 0, warmup 0, contrast 0)."""
 
-    epochs: Count = 24
+    epochs: Count = 17
     """How many at most; one shows every picture with one of its captions."""
     bag: Annotated[int, Meta(ge=0)] = 10
     """The first so many epochs read captions as bags of words, which costs little."""
-    warmup: Annotated[int, Meta(ge=0)] = 18
+    warmup: Annotated[int, Meta(ge=0)] = 15
     """The first so many epochs, those with bags among them, bring pictures and captions together by their cosine; then
     the kernels follow."""
-    warmup_batch: Count = 1024
+    warmup_batch: Count = 512
     """Pictures in a step of these epochs, each with one caption: the right one is to be found among all."""
     batch: Count = 256
     """Pictures in a step of the others."""
     near: Annotated[int, Meta(ge=2)] = 16
     """Pictures in a group that look alike, of which such a batch has several."""
-    learning_rate: Annotated[float, Meta(gt=0)] = 1e-3
+    learning_rate: Annotated[float, Meta(gt=0)] = 2e-3
     """Of the first epoch."""
-    decay: Annotated[float, Meta(gt=0, le=1)] = 0.93
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.9
     """The learning rate is multiplied by it after each epoch."""
     clip: Annotated[float, Meta(ge=0)] = 2.0
     """Largest norm of the gradient; 0: any."""
@@ -44,11 +44,11 @@ class Config(TrainConfig):
     function_words: Share = 0.2
     """What a word that is no main word (noun, verb, adjective, number) counts in the mean of a caption's words, where a
     main word counts 1."""
-    parsed: Count = 30_000
+    parsed: Count = 10_000
     """Captions that are parsed to learn which words are main words, and which can be exchanged for which."""
     width: Count = 512
     """Width of the space that pictures and captions share."""
-    hidden: Count = 256
+    hidden: Count = 128
     """Width of the LSTM."""
     beside: Count = 512
     """Width of the hidden layers beside the linear maps into the shared space."""
@@ -65,7 +65,7 @@ class Config(TrainConfig):
     epoch. Each batch is of one of them."""
     validation: tuple[str, ...] = ("flickr8k",)
     """Data sets, whose validation split is taken, or files of references."""
-    validation_pictures: Count = 1000
+    validation_pictures: Count = 500
     """How many pictures are looked for after each epoch, each by its first caption."""
     vocabulary: Count = 15_000
     """Words at most."""

@@ -23,7 +23,7 @@ Sentence = list[str]
 _SPEECH = "\0"
 _QUOTED = re.compile('“[^“”]*(?:”|$)|"[^"]*(?:"|$)|[^“”]*”')
 _END = re.compile(r"(?<=[.!?…])[)\]\0]*\s+(?=[A-Z0-9(\[\0])")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Rev|Col|Capt|Gen|Lt|Hon|No|vs|[A-Z])\.$")
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Rev|Col|Capt|Gen|Lt|Hon|vs|[A-Z])\.$")
 # A wrapped text has blank lines between its paragraphs.
 _BLANK = 0.02
 
