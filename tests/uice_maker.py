@@ -67,7 +67,9 @@ def _write_syntax(folder: Path, random: np.random.Generator, weights: Any) -> No
     _finish(folder, "uice-syn", {"words": WORDS}, given, syntax_outputs(folder, given), SYNTAX, words)
 
 
-def _write_semantics(folder: Path, random: np.random.Generator, weights: Any, width: int, facts: dict[str, Any]) -> None:
+def _write_semantics(
+    folder: Path, random: np.random.Generator, weights: Any, width: int, facts: dict[str, Any]
+) -> None:
     from onnx import helper
 
     folder.mkdir(parents=True)

@@ -46,8 +46,11 @@ def pictured(small: Dataset) -> Dataset:
 @pytest.fixture
 def whole(small_uice: Path) -> Metric:
     return complete(
-        Uice(style=str(small_uice / "syntax"), semantics=str(small_uice / "semantics"),
-             checkpoint=str(small_uice / "fusion"))  # fmt: skip
+        Uice(
+            style=str(small_uice / "syntax"),
+            semantics=str(small_uice / "semantics"),
+            checkpoint=str(small_uice / "fusion"),
+        )
     )
 
 
@@ -191,7 +194,7 @@ def test_a_style_is_a_folder_or_a_name(small: Dataset, small_uice: Path, monkeyp
     by_path = scores(small, UiceSyn(str(small_uice / "syntax")))
     monkeypatch.chdir(small_uice)
     assert scores(small, UiceSyn("syntax")).tolist() == by_path.tolist()
-    with pytest.raises(UnknownName, match="style .*'romanse'"):
+    with pytest.raises(UnknownName, match=r"style .*'romanse'"):
         evaluate(small, [UiceSyn("romanse")])
     with pytest.raises(CheckpointError, match="not of 'uice-syn'"):
         evaluate(small, [UiceSyn(str(small_uice / "fusion"))])
@@ -237,7 +240,7 @@ def test_explain_needs_the_picture(small_uice: Path) -> None:
 # --- the shipped ones ---
 
 shipped = pytest.mark.skipif(
-    not SHIPPED <= installed_checkpoints().keys(), reason="capeval-models without UICE's checkpoints is installed"
+    not installed_checkpoints().keys() >= SHIPPED, reason="capeval-models without UICE's checkpoints is installed"
 )
 
 
@@ -259,7 +262,9 @@ def test_bad_language_scores_less(style: str) -> None:
     good = "a man is sitting on a bench with his dog" if style == "photo" else "she looked at him with a smile"
     words = good.split()
     bad = [" ".join(words[i] for i in np.random.default_rng(seed).permutation(len(words))) for seed in range(10)]
-    found = scores(Dataset.from_samples([Sample(f"{i}", "x", text) for i, text in enumerate([good, *bad])]), UiceSyn(style))
+    found = scores(
+        Dataset.from_samples([Sample(f"{i}", "x", text) for i, text in enumerate([good, *bad])]), UiceSyn(style)
+    )
     assert (found[0] > found[1:]).mean() >= 0.9
 
 
@@ -292,5 +297,3 @@ def test_the_encoder_is_in_the_signature() -> None:
     told = str(parse("uice").metric.signature_extras(Run()))
     assert extras["encoder"] in told
     assert "fusion" in told
-
-

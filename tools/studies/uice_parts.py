@@ -86,7 +86,11 @@ def spoiled(texts: Sequence[str], kind: str, tau: float) -> list[list[str]]:
     """Captions with permuted words (wp), or random ones (rw) of all these captions."""
     random, given = np.random.default_rng(0), tokenize(texts)
     words = sorted({word for text in given for word in text})
-    change = (lambda text: permuted(text, tau, random)) if kind == "wp" else (lambda text: replaced(text, tau, words, random))
+    change = (
+        (lambda text: permuted(text, tau, random))
+        if kind == "wp"
+        else (lambda text: replaced(text, tau, words, random))
+    )
     return [change(text) for text in given]
 
 

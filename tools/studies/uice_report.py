@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from uice_parts import Judge, auc, flickrstyle, pairs_won, semstyle, senticap, spearman, spoiled, triples
 
+from capeval.documents import BenchDocument, decode_as
+from capeval.documents.types import Estimate
 from capeval.train.data import captions, machine_captions, some_of
 from capeval.train.pictures import Pool
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "uice.md"
+SCORES = ("uice_sem", "uice_syn", "uice")
 TAU = 0.3
 
 
@@ -47,7 +49,9 @@ def main(
         unknown_words(judge, data),
     ]
     command = f"python tools/studies/uice_report.py {' '.join('--features F' for _ in features[:1])} --bench RESULTS"
-    head = f"# UICE, measured\n\nMade by `{command}` with the shipped checkpoints. [What UICE is](../metrics/uice.md).\n"
+    head = (
+        f"# UICE, measured\n\nMade by `{command}` with the shipped checkpoints. [What UICE is](../metrics/uice.md).\n"
+    )
     page.write_text("\n".join([head, *filter(None, parts)]), "utf-8")
 
 
@@ -61,24 +65,22 @@ def short(value: float) -> str:
 
 
 def benchmarks(folder: Path) -> str:
-    """A line for each benchmark and variant, from what `bench run` wrote."""
+    """Figures of each benchmark and variant, from what `bench run` wrote."""
     rows = []
     for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text("utf-8"))
-        for part in found["variants"]:
-            rows += [[found["benchmark"], part.get("variant", ""), *line] for line in _lines(part)]
-    return "## Agreement with people\n\n" + table(["benchmark", "variant", "figure", "uice_sem", "uice_syn", "uice"], rows)
+        found = decode_as(BenchDocument, json.loads(path.read_text("utf-8")))
+        for tag in dict.fromkeys(" ".join(each.tags.values()) for each in found.metrics):
+            mine = {each.metric: each for each in found.metrics if " ".join(each.tags.values()) == tag}
+            for figure in next(iter(mine.values())).flat():
+                shown = [_estimate(mine[name].flat()[figure]) if name in mine else "" for name in SCORES]
+                name = " ".join(filter(None, [found.benchmark, tag, found.human or ""]))
+                rows.append([name, next(iter(mine.values())).rows, figure, *shown])
+    about = "Values with 95 % intervals over resampled pictures; of THumB, the captions whose picture there is.\n"
+    return f"## Agreement with people\n\n{about}\n" + table(["benchmark", "rows", "figure", *SCORES], rows)
 
 
-def _lines(part: Mapping[str, Any]) -> list[list[str]]:
-    rows: dict[str, dict[str, str]] = {}
-    for each in part["metrics"]:
-        for figure in ("kendall_c", "kendall_b", "pearson", "spearman"):
-            if figure in each:
-                rows.setdefault(figure, {})[each["metric"]] = short(each[figure]["value"])
-        for kind, value in each.get("accuracy", {}).items():
-            rows.setdefault(f"accuracy, {kind}", {})[each["metric"]] = f"{100 * value:.1f}"
-    return [[figure, *(by.get(name, "") for name in ("uice_sem", "uice_syn", "uice"))] for figure, by in rows.items()]
+def _estimate(each: Estimate) -> str:
+    return f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]" if each.low is not None else f"{each.value:.3f}"
 
 
 def language(judge: Judge, data: str | None) -> str:
@@ -93,9 +95,10 @@ def language(judge: Judge, data: str | None) -> str:
     for system, texts in machine_captions("coco_val2014", data, "test").items():
         rows.append([f"captions of {system}", len(images), short(auc(coco, judge.syntax([texts[i] for i in images])))])
     about = (
-        "The area under the ROC curve of `uice_syn`: how often a caption that a person wrote scores above one of the "
-        "other kind. First the 5,000 captions of Flickr8k's test pictures, then the first caption of 1,000 pictures of "
-        "Karpathy's test split. The nine systems, and SATIC, were among the negatives in training, with other pictures.\n"
+        "The area under the ROC curve of `uice_syn`: how often a caption that a person wrote scores above one of "
+        "the other kind. First the 5,000 captions of Flickr8k's test pictures, then the first caption of 1,000 "
+        "pictures of Karpathy's test split. The nine systems, and SATIC, were among the negatives in training, "
+        "with other pictures.\n"
     )
     return f"## People's language against others\n\n{about}\n" + table(["against", "captions", "AUC"], rows)
 
@@ -104,7 +107,9 @@ def systems(judge: Judge, data: str | None, count: int) -> str:
     """Table I's form."""
     people = captions("coco", "val", data)
     machines = machine_captions("coco_val2014", data, "val")
-    images = some_of([i for i in sorted(people) if i in judge.pool and all(i in each for each in machines.values())], count)
+    images = some_of(
+        [i for i in sorted(people) if i in judge.pool and all(i in each for each in machines.values())], count
+    )
     if not images:
         return ""
     rows, means = [], {}
@@ -119,7 +124,7 @@ def systems(judge: Judge, data: str | None, count: int) -> str:
                      known.get(system, ("", ""))[0], known.get(system, ("", ""))[1]])  # fmt: skip
     shared = [system for system in means if system in known]
     ranks = []
-    for place, name in enumerate(("uice_sem", "uice_syn", "uice")):
+    for place, name in enumerate(SCORES):
         own = [means[system][place] for system in shared]
         ranks.append([name, *(short(spearman(own, other)) for other in (
             [cider[system] for system in shared],
@@ -127,10 +132,10 @@ def systems(judge: Judge, data: str | None, count: int) -> str:
             [float(known[system][0].split(" ")[0]) for system in shared],
         ))])  # fmt: skip
     about = (
-        f"Mean scores on {len(images)} pictures of Karpathy's validation split, which the semantic module has not seen; the "
-        "fusion was fitted to judgements of some of them. People: the first caption of each picture. CIDEr-D on the same "
-        "pictures by all of people's captions; LECE's two-fold score and SPICE from [its page](lece.md), on other "
-        "pictures.\n"
+        f"Mean scores on {len(images)} pictures of Karpathy's validation split, which the semantic module has not "
+        "seen; the fusion was fitted to judgements of some of them. People: the first caption of each picture. "
+        "CIDEr-D on the same pictures by all of people's captions; LECE's two-fold score and SPICE from [its "
+        "page](lece.md), on other pictures.\n"
     )
     return (
         f"## Systems (the paper's table I)\n\n{about}\n"
@@ -160,7 +165,9 @@ def styles(judge: Judge, data: str | None) -> str:
     outputs = semstyle(data)
     kinds |= {f"{name.replace('_', ' ')} (output)": texts for name, texts in outputs.items()}
     kinds |= {f"people, {name} (SentiCap)": texts for name, texts in senticap(data).items()}
-    given = {style: {name: judge.syntax(texts, style) for name, texts in kinds.items()} for style in ("photo", "romance")}
+    given = {
+        style: {name: judge.syntax(texts, style) for name, texts in kinds.items()} for style in ("photo", "romance")
+    }
     rows = [[name, len(texts), *(short(given[style][name].mean()) for style in given)] for name, texts in kinds.items()]
     people = list(kinds)[:3]
     pairs = []
@@ -171,13 +178,16 @@ def styles(judge: Judge, data: str | None) -> str:
                 pairs.append([f"`style={style}`", people[own], people[other], f"{100 * won:.1f} %"])
     for system in ("semstyle", "stylenet"):
         fact, love = (f"{system} {kind} (output)" for kind in ("coco", "romance"))
-        pairs.append(["`style=photo`", fact, love, f"{100 * pairs_won(given['photo'][fact], given['photo'][love]):.1f} %"])
+        pairs.append(
+            ["`style=photo`", fact, love, f"{100 * pairs_won(given['photo'][fact], given['photo'][love]):.1f} %"]
+        )
         pairs.append(
             ["`style=romance`", love, fact, f"{100 * pairs_won(given['romance'][love], given['romance'][fact]):.1f} %"]
         )
     about = (
-        "Mean `uice_syn` by style; the captions of FlickrStyle's pictures in Flickr8k's training split, of which no style "
-        "has seen any. Below, how often a style prefers its own on the same picture; equal scores count half.\n"
+        "Mean `uice_syn` by style; the captions of FlickrStyle's pictures in Flickr8k's training split, of which "
+        "no style has seen any. Below, how often a style prefers its own on the same picture; equal scores count "
+        "half.\n"
     )
     return (
         f"## Styles (the paper's table II)\n\n{about}\n"
@@ -191,14 +201,14 @@ def situations(judge: Judge, data: str | None) -> str:
     """The paper's figure 1."""
     found = triples(judge, data, 300, TAU)
     rows = []
-    for place, name in enumerate(("uice_sem", "uice_syn", "uice")):
+    for place, name in enumerate(SCORES):
         good, other, broken = (each[place] for each in found)
         both = (good > other) & (good > broken)
         rows.append([name, *(f"{100 * each.mean():.1f} %" for each in (both, good > other, good > broken))])
     about = (
-        "The paper's figure 1 as 300 triples of Flickr8k test pictures: a person's caption that is least like the other four "
-        "by their words, a caption of another picture, and the first with 30 % of its words permuted. Right is the first "
-        "above both.\n"
+        "The paper's figure 1 as 300 triples of Flickr8k test pictures: a person's caption that is least like the"
+        " other four by their words, a caption of another picture, and the first with 30 % of its words permuted."
+        " Right is the first above both.\n"
     )
     header = ["", "ranked right", "above the other picture's", "above the broken one"]
     return f"## Three situations\n\n{about}\n" + table(header, rows)
@@ -214,11 +224,13 @@ def unknown_words(judge: Judge, data: str | None) -> str:
         for name, texts in (("people", [test[i][0] for i in images]),
                             ("vinyals-2017", [machines["vinyals-2017"][i] for i in images])):  # fmt: skip
             before, after = judge.with_unknown(texts, size)
-            rows.append([f"{size:,}", name, short(before.mean()), short(after.mean()), f"{100 * (after > before).mean():.1f} %"])
+            rows.append(
+                [f"{size:,}", name, short(before.mean()), short(after.mean()), f"{100 * (after > before).mean():.1f} %"]
+            )
     about = (
-        "One random word of each caption (1,000 of Karpathy's test split) becomes a word that is not known. The paper "
-        "enlarged the vocabulary from 10,000 to 15,000 words because such captions passed for people's; for the smaller one, "
-        "the rarest 5,000 words are taken away from the same network.\n"
+        "One random word of each caption (1,000 of Karpathy's test split) becomes a word that is not known. The "
+        "paper enlarged the vocabulary from 10,000 to 15,000 words because such captions passed for people's; for"
+        " the smaller one, the rarest 5,000 words are taken away from the same network.\n"
     )
     header = ["words known", "captions of", "mean before", "mean after", "captions that rise"]
     return f"## Words that are not known\n\n{about}\n" + table(header, rows)

@@ -30,8 +30,8 @@ _CHECKPOINT = WritesInto(
     click.option("--input", "extra", multiple=True, metavar="KEY=FILE",
                  type=Reads(lambda text, _: (text.partition("=")[2],)), help="Another file that the model asks for."),
     click.option("--corpus", multiple=True, metavar="FILE", type=Reads(),
-                 help="Sentences of people, for a model that learns a style: one a line or running text, plain or gzip; "
-                 "repeat it for several."),
+                 help="Sentences of people, for a model that learns a style: one a line or running text, plain or "
+                 "gzip; repeat it for several."),
     click.option("--resume", is_flag=True, help="Go on with a training that was interrupted, or add epochs to one."),
     click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
                  help="Another number gives slightly different weights."),

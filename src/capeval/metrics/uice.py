@@ -24,8 +24,8 @@ CHECKPOINT = "uice"
 
 @dataclass(frozen=True)
 class Uice(Composite):
-    """`style` as in `uice_syn`; `semantics`: the folder of a semantic module of your own; `checkpoint`: that of a fusion
-    of your own.
+    """`style` as in `uice_syn`; `semantics`: the folder of a semantic module of your own; `checkpoint`: that of a
+    fusion of your own.
     """
 
     style: str = "photo"

@@ -16,13 +16,15 @@ from capeval.types import Array, Explanation, Info, Metric, Picture
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
 
-CITATION = "Zhao et al., Extricating from Ground Truth: An Unpaired Learning Based Evaluation Metric for Image Captioning"
+CITATION = (
+    "Zhao et al., Extricating from Ground Truth: An Unpaired Learning Based Evaluation Metric for Image Captioning"
+)
 _BAR = 20
 
 
 @dataclass(frozen=True)
 class UiceSyn(Metric):
-    """`style`: the style that the sentence is judged by, `photo` or `romance`, or the folder of one that you trained."""
+    """`style`: the style that the sentence is judged by, `photo` or `romance`, or the folder of one of your own."""
 
     style: str = "photo"
 

@@ -1,4 +1,4 @@
-"""UICE (Zhao et al.): how well a caption matches a picture, and how human its sentence sounds, each without references."""
+"""UICE (Zhao et al.): how well a caption matches a picture, how human its sentence sounds, and both in one."""
 
 from __future__ import annotations
 
@@ -142,9 +142,7 @@ class _Mapping(nn.Module):
     def __init__(self, given: int, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
         self.straight = nn.Linear(given, width)
-        self.beside = nn.Sequential(
-            nn.Linear(given, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width)
-        )
+        self.beside = nn.Sequential(nn.Linear(given, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width))
 
     def forward(self, given: Tensor) -> Tensor:
         return cast(Tensor, self.straight(given) + self.beside(given))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_running_text_becomes_sentences() -> None:
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     paragraphs = [
         "She walked slowly along the shore.\nThe wind was cold and the sea was grey.",
-        '“I shall not go. It is late,” said he, and turned away.',
+        "“I shall not go. It is late,” said he, and turned away.",
         "No. Yes.",
         "She walked slowly along the shore.",
     ]
@@ -109,7 +110,7 @@ def test_no_corpus(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no corpus to learn from is left: 2 sentences, .*2 short"):
         read_corpus([tmp_path / "x.txt"], SynConfig())
     (tmp_path / "y.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="not UTF-8|UTF-16|encod"):
+    with pytest.raises(DataError, match=r"not UTF-8|UTF-16|encod"):
         read_corpus([tmp_path / "y.txt"], SynConfig())
 
 
@@ -124,7 +125,7 @@ def negatives() -> Negatives:
 
 
 def test_permuted_and_random_words(negatives: Negatives) -> None:
-    text = "a young man sits on the red house".split()
+    text = ["a", "young", "man", "sits", "on", "the", "red", "house"]
     for _ in range(20):
         random = np.random.default_rng(_)
         (moved,) = negatives.changed("wp", [text], random)
@@ -136,13 +137,13 @@ def test_permuted_and_random_words(negatives: Negatives) -> None:
 
 def test_samples_follow_the_corpus(negatives: Negatives) -> None:
     tokens, lengths = negatives.draw("mc", np.zeros(200, np.int64), np.random.default_rng(0))
-    seen = {tuple(pair) for text in sentences(60) for pair in zip(text.split(), text.split()[1:])}
+    seen = {tuple(pair) for text in sentences(60) for pair in pairwise(text.split())}
     spelled = negatives.vocabulary.spellings
     for row, length in zip(tokens, lengths):
         words = [spelled[number] for number in row[: length - 1]]
         assert row[length - 1] == EOS
         assert (row[length:] == PAD).all()
-        assert all(pair in seen for pair in zip(words, words[1:]) if "<unk>" not in pair)
+        assert all(pair in seen for pair in pairwise(words) if "<unk>" not in pair)
 
 
 def test_unknown_words_are_no_rarer_in_negatives(negatives: Negatives) -> None:
@@ -167,7 +168,7 @@ def test_the_syntactic_module_learns(tmp_path: Path) -> None:
     syntax = open_syntax(str(folder))
     model = Syntax(len(syntax.vocabulary), 100, 24).eval()
     load_weights(model, folder / BEST)
-    text = "a young man sits on the red house".split()
+    text = ["a", "young", "man", "sits", "on", "the", "red", "house"]
     tokens, _ = syntax.vocabulary.encode([text], 20)
     with torch.no_grad():
         logits = model(torch.from_numpy(tokens[:, : len(text) + 1]))[0].numpy()
@@ -203,7 +204,9 @@ def test_inputs_that_are_not_used(tmp_path: Path) -> None:
 
 
 def test_words_are_exchanged_within_their_class() -> None:
-    texts = [f"two {a}s are playing with a {b} in the park" for a in ("dog", "cat", "boy") for b in ("man", "girl", "cow")]
+    texts = [
+        f"two {a}s are playing with a {b} in the park" for a in ("dog", "cat", "boy") for b in ("man", "girl", "cow")
+    ]
     texts += [f"three {b}s are running past a {a}" for a in ("dog", "cat", "boy") for b in ("girl", "cow")]
     vocabulary = Vocabulary.of(texts)
     classes = WordClasses(vocabulary, texts * 3)
@@ -234,7 +237,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = [(a, b) for a in range(len(THINGS)) for b in range(a)]
     names = [f"p{a}{b}" for a, b in pairs]
     meanings = np.random.default_rng(7).standard_normal((len(THINGS), DIM))
-    texts = {n: [f"a {THINGS[a]} and a {THINGS[b]}", f"{THINGS[b]} with a {THINGS[a]}"] for n, (a, b) in zip(names, pairs)}
+    texts = {
+        n: [f"a {THINGS[a]} and a {THINGS[b]}", f"{THINGS[b]} with a {THINGS[a]}"] for n, (a, b) in zip(names, pairs)
+    }
     vectors = np.stack([meanings[a] + meanings[b] for a, b in pairs]).astype(np.float32)
     np.savez(place / "f.npz", ids=np.array(names), vectors=vectors)
     (place / "train.json").write_text(json.dumps({name: texts[name] for name in names[6:]}))

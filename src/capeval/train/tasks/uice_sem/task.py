@@ -123,7 +123,9 @@ class UiceSemTask(Task[Semantics]):
         if len(other):
             wrong = model.fit(other, pictures[is_exchanged])
             # The caption as it was against the same with a word exchanged, by the same picture.
-            total = total + self.config.exchanged * (told(wrong, False) + F.softplus(wrong - right[is_exchanged]).mean())
+            total = total + self.config.exchanged * (
+                told(wrong, False) + F.softplus(wrong - right[is_exchanged]).mean()
+            )
         return total + self.config.contrast * contrast(fits)
 
     def validate(self, model: Semantics) -> dict[str, float]:

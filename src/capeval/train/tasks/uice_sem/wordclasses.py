@@ -21,7 +21,8 @@ MAIN = ("NN", "VB", "JJ", "CD")
 """Tags of main words begin so."""
 _EXCHANGED = ("NN", "NNS", "VBG", "VBZ", "VBP", "VBD", "VBN", "CD")
 # What says nothing of a picture, whatever its tag is.
-_NO_ACTIONS = frozenset("is are be being been was were has have having had do does".split())
+_SAYS_NOTHING = "is are be being been was were has have having had do does"
+_NO_ACTIONS = frozenset(_SAYS_NOTHING.split())
 _SURE = 0.8
 _SELDOM = 5
 _TRIES = 4

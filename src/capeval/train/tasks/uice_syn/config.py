@@ -41,9 +41,9 @@ class Config(TrainConfig):
     rare: Annotated[float, Meta(ge=0, le=1)] = 0.2
     """A sentence is left out if more than this share of its words is not in the vocabulary."""
     negatives: tuple[Kind, ...] = ("wp", "rw", "mc", "machine", "other")
-    """Kinds of sentences that no person of this style wrote: permuted words (wp), random words (rw), Monte Carlo samples
-    of the corpus (mc), captions of systems (machine), sentences of another style (other). The last two are used where
-    there are some. Drawn equally often."""
+    """Kinds of sentences that no person of this style wrote: permuted words (wp), random words (rw), Monte Carlo
+    samples of the corpus (mc), captions of systems (machine), sentences of another style (other). The last two are used
+    where there are some. Drawn equally often."""
     machines: tuple[str, ...] = ()
     """Data sets of machine captions, such as `coco_val2014`; the input `machine` adds a file, a caption a line."""
     tau: Annotated[float, Meta(gt=0, le=1)] = 0.3

@@ -15,7 +15,7 @@ from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Syntax
 from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
 from capeval.text.tokenize import tokenize
-from capeval.text.vocabulary import PAD, UNK, Vocabulary, initial_vectors
+from capeval.text.vocabulary import PAD, UNK, initial_vectors
 from capeval.train.batching import by_length, count_of
 from capeval.train.data import machine_captions
 from capeval.train.export import to_onnx
