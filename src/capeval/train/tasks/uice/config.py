@@ -22,7 +22,7 @@ class Config(TrainConfig):
     """Of the first epoch."""
     judgements: str = "cxc"
     """The benchmark whose human scores of captions are fitted; it is marked as seen wherever the fusion meets it."""
-    spoiled: Annotated[float, Meta(ge=0)] = 1.0
+    spoiled: Annotated[float, Meta(ge=0)] = 0.05
     """How many captions with permuted or random words there are beside each judged one, with the human score 0. The
     captions of `cxc` are all by people: without these, nothing would tell what bad language costs."""
     tau: Annotated[float, Meta(gt=0, le=1)] = 0.3
