@@ -22,6 +22,9 @@ from capeval.train.pictures import Pool
 from capeval.types import Array, Dataset, Sample
 
 
+_PICTURES = 2000  # of each set of captions in a style
+
+
 class Judge:
     """The three scores of captions, by the shipped checkpoints."""
 
@@ -97,19 +100,19 @@ def spoiled(texts: Sequence[str], kind: str, tau: float) -> list[list[str]]:
 def flickrstyle(data: str | None) -> tuple[list[str], list[str], list[str]]:
     """For each picture a factual, a romantic and a humorous caption by people: those of Flickr8k's training split."""
     own = flickr8k_captions(data)
-    rows = [row for row in _rows("flickrstyle", data) if row["flickr8k_split"] == "train"]
+    rows = [row for row in _rows("flickrstyle", data) if row["flickr8k_split"] == "train"][:_PICTURES]
     factual = [own[row["image"].removesuffix(".jpg")][0] for row in rows]
     return factual, [row["romantic"] for row in rows], [row["humorous"] for row in rows]
 
 
 def semstyle(data: str | None) -> dict[str, list[str]]:
     """Captions by system, all of the same pictures."""
-    rows = _rows("semstyle_outputs", data)
+    rows = _rows("semstyle_outputs", data)[:_PICTURES]
     return {name: [row[name] for row in rows] for name in rows[0] if name != "image_id"}
 
 
 def senticap(data: str | None) -> dict[str, list[str]]:
-    rows = _rows("senticap", data)
+    rows = _rows("senticap", data)[: _PICTURES // 3]  # three captions of each kind
     return {kind: [text for row in rows for text in row[kind]] for kind in ("positive", "negative")}
 
 

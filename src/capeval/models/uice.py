@@ -119,7 +119,7 @@ class Semantics(nn.Module):
 
     def project(self, known: Tensor) -> Tensor:
         """K = T f (equation 2): [n, kernels, kernel width] of captions or pictures in the shared space."""
-        return F.linear(known, self.kernels).unflatten(1, (self.shape.kernels, self.shape.kernel_width))
+        return F.linear(known, self.kernels).view(-1, self.shape.kernels, self.shape.kernel_width)
 
     def fits(self, captions: Tensor, pictures: Tensor) -> Tensor:
         """Logits of a match of each picture with each caption, [pictures, captions], of what `project` gave."""
