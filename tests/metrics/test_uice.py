@@ -72,10 +72,10 @@ def test_distance_kernels_by_hand(tmp_path: Path) -> None:
 
 
 def test_fusion_by_hand() -> None:
-    """The hidden layer sees log odds: those of .5 are 0, those of .75 are ln 3."""
+    """The hidden layer sees the log odds of a match, ln 3 for .75, and the logarithm of the other, -ln 2 for .5."""
     layers = {"hidden": np.array([[1.0, 2.0]]), "hidden_bias": np.array([0.5]), "out": np.array([2.0]),
               "out_bias": np.array(0.25)}  # fmt: skip
-    expected = 1 / (1 + math.exp(-(2 * math.tanh(math.log(3) + 0.5) + 0.25)))
+    expected = 1 / (1 + math.exp(-(2 * math.tanh(math.log(3) - 2 * math.log(2) + 0.5) + 0.25)))
     assert fused(layers, np.array([[0.75, 0.5]])) == pytest.approx([expected], abs=1e-12)
 
 

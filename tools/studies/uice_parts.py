@@ -21,7 +21,6 @@ from capeval.train.data import captions, flickr8k_captions
 from capeval.train.pictures import Pool
 from capeval.types import Array, Dataset, Sample
 
-
 _PICTURES = 2000  # of each set of captions in a style
 
 

@@ -150,7 +150,7 @@ class Fusion:
 def fused(layers: Mapping[str, npt.NDArray[Any]], scores: Array) -> Array:
     """Scores [n] of pairs (semantic, syntactic) [n, 2]; each row alone, so that others cannot change its last digit."""
     hidden, bias, out = (layers[name].astype(np.float64) for name in ("hidden", "hidden_bias", "out"))
-    given = log_odds(scores)
+    given = weighed(scores)
     inner = np.tanh(given[:, :1] * hidden[:, 0] + given[:, 1:] * hidden[:, 1] + bias)
     return probability((inner * out).sum(axis=1) + float(layers["out_bias"]))
 
@@ -162,10 +162,13 @@ def probability(logits: npt.NDArray[Any]) -> Array:
     return np.where(given >= 0, 1 / (1 + small), small / (1 + small))
 
 
-def log_odds(scores: Array) -> Array:
-    """What the fusion sees of a probability: small ones differ as much as large ones do."""
+def weighed(scores: Array) -> Array:
+    """What the fusion sees of pairs (semantic, syntactic): the log odds of a match, for which small probabilities
+    differ as much as large ones do, and the logarithm of being human (equation 8), for which sound sentences hardly
+    differ.
+    """
     given = np.clip(scores, _NEVER, 1 - _NEVER)
-    return np.asarray(np.log(given) - np.log1p(-given))
+    return np.column_stack([np.log(given[:, 0]) - np.log1p(-given[:, 0]), np.log(given[:, 1])])
 
 
 def style_source(style: str) -> str:

@@ -18,7 +18,7 @@ from capeval.bench.registry import benchmark, load
 from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Fusion
 from capeval.perturb.transforms import permuted, replaced
-from capeval.runtime.uice import FUSION, fused, log_odds, open_semantics, open_syntax
+from capeval.runtime.uice import FUSION, fused, open_semantics, open_syntax, weighed
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
 from capeval.train.checkpoint import write_bytes
@@ -74,10 +74,10 @@ class UiceTask(Task[Fusion]):
         self._is_kept_apart = np.concatenate([self._is_held_out, self._is_held_out[rows]])
 
     def _scored(self, texts: Sequence[Sequence[str]], picture: np.ndarray[Any, Any]) -> Array:
-        """Log odds of both scores, [n, 2]."""
+        """Both scores as the fusion sees them, [n, 2]."""
         captions = self.semantics.read(texts)
         match = self.semantics.match(captions, np.arange(len(texts)), self._seen, picture)
-        return log_odds(np.column_stack([match, self.syntax.judge(texts)]))
+        return weighed(np.column_stack([match, self.syntax.judge(texts)]))
 
     def build(self) -> Fusion:
         return Fusion(self.config.hidden)

@@ -40,8 +40,13 @@ class SentenceCorpus:
         return ", ".join(f"{count:,} {what}" for what, count in self.counts.items())
 
 
-def read_corpus(files: Sequence[Path], config: Config, data: Path | None = None) -> SentenceCorpus:
-    """The sentences of all files and data sets; DataError where none is left."""
+def read_corpus(
+    files: Sequence[Path], config: Config, data: Path | None = None, known: Vocabulary | None = None
+) -> SentenceCorpus:
+    """The sentences of all files and data sets; DataError where none is left.
+
+    `known`: the words of a style that is trained on; else those of the corpus are taken.
+    """
     if not files and not config.captions:
         raise DataError("a corpus is needed: sentences that people wrote", remedy="training_corpus")
     texts = [list(sentences_of(file, config.form)) for file in files]
@@ -54,7 +59,7 @@ def read_corpus(files: Sequence[Path], config: Config, data: Path | None = None)
     limits = _even(config.lines, [len(part) for part in parts])
     drawn = [_some(part, limit) for part, limit in zip(parts, limits)]
     counts["not drawn"] = sum(map(len, parts)) - sum(map(len, drawn))
-    known = Vocabulary.of((sentence for part in drawn for sentence in part), config.vocabulary)
+    known = known or Vocabulary.of((sentence for part in drawn for sentence in part), config.vocabulary)
     kept = [sentence for part in drawn for sentence in part if _rare_share(sentence, known) <= config.rare]
     counts["of rare words"] = sum(map(len, drawn)) - len(kept)
     counts["kept"] = len(kept)

@@ -15,8 +15,9 @@ from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Syntax
 from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
 from capeval.text.tokenize import tokenize
-from capeval.text.vocabulary import PAD, UNK, initial_vectors
+from capeval.text.vocabulary import PAD, UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_length, count_of
+from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.data import machine_captions
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
@@ -26,42 +27,49 @@ from capeval.train.tasks.uice_syn.corpus import Sentence, read_corpus, sentences
 from capeval.train.tasks.uice_syn.examples import KINDS, MACHINE, OTHER, RW, WP, Negatives
 from capeval.types import Floats, Longs
 
+START = "start"
+"""The folder of a training of a style, to go on from: its words and weights."""
 _BLOCK = 500  # sentences at once in validation
 
 
 class UiceSynTask(Task[Syntax]):
     name: ClassVar[str] = "uice-syn"
     monitor = "auc"
-    extras = (MACHINE, OTHER)
+    extras = (MACHINE, OTHER, START)
     takes_corpus = True
 
     def __init__(self, config: Config, inputs: Inputs) -> None:
         self.config: Config = config
         self.sources = config.captions
-        corpus = read_corpus(inputs.corpus, config, inputs.data)
+        given = dict(inputs.extra)
+        self._start = Path(given.pop(START)) if START in given else None
+        known = None if self._start is None else Vocabulary.load(self._start / VOCABULARY)
+        corpus = read_corpus(inputs.corpus, config, inputs.data, known)
         self.vocabulary, self.counts = corpus.vocabulary, corpus.counts
         self.opening = f"sentences: {corpus.told()}"
         held_out = np.zeros(len(corpus.sentences), np.bool_)
         held_out[np.random.default_rng(0).permutation(len(held_out))[: min(config.validation, len(held_out) // 2)]] = 1
         self.sentences = [each for each, out in zip(corpus.sentences, held_out.tolist()) if not out]
         self.held_out = [each for each, out in zip(corpus.sentences, held_out.tolist()) if out]
-        given = self._given(config, inputs)
-        self.kinds = [kind for kind in KINDS if kind in config.negatives and (kind not in self.extras or kind in given)]
+        others = self._given(config, given, inputs.data)
+        self.kinds = [
+            kind for kind in KINDS if kind in config.negatives and (kind not in self.extras or kind in others)
+        ]
         if not self.kinds:
             raise CapevalError("uice-syn: sentences that no person wrote are needed: name a kind in `negatives`")
         self.tokens, self.lengths = self.vocabulary.encode(self.sentences, config.words)
-        self.negatives = Negatives(self.vocabulary, self.sentences, given, config.words, config.tau)
+        self.negatives = Negatives(self.vocabulary, self.sentences, others, config.words, config.tau)
 
-    def _given(self, config: Config, inputs: Inputs) -> dict[str, list[Sentence]]:
+    def _given(self, config: Config, files: dict[str, str], data: Path | None) -> dict[str, list[Sentence]]:
         """Machine captions, and sentences of another style."""
         texts: dict[str, list[str]] = {MACHINE: [], OTHER: []}
         for name in config.machines:
-            for by_image in machine_captions(name, inputs.data, "train").values():
+            for by_image in machine_captions(name, data, "train").values():
                 texts[MACHINE] += by_image.values()
-        for kind, file in inputs.extra.items():
+        for kind, file in files.items():
             texts[kind] += sentences_of(Path(file), config.form)
         found = {kind: [each for each in tokenize(several) if each] for kind, several in texts.items()}
-        for kind, file in inputs.extra.items():
+        for kind, file in files.items():
             if kind not in config.negatives:
                 raise CapevalError(f"uice-syn: the input {kind} is not used: {kind} is not among the negatives")
             if not found[kind]:
@@ -72,6 +80,8 @@ class UiceSynTask(Task[Syntax]):
         start = initial_vectors(self.vocabulary, self.config.vectors, self.config.seed)
         model = Syntax(len(self.vocabulary), start.shape[1], self.config.hidden, self.config.dropout)
         model.words.weight.data = torch.from_numpy(start)
+        if self._start is not None:
+            load_weights(model, self._start / BEST)
         return model
 
     @property
