@@ -50,6 +50,9 @@ demo: setup
 	@echo && echo "== With pictures: capeval score --images"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json -r $(DEMO)/pictures_references.json --images $(DEMO)/pictures \
 	  -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' -m tiger --json demo-out/pictures.json
+	@echo && echo "== With pictures and no references: capeval score --images, and why"
+	$(BIN)/capeval score $(DEMO)/pictures_captions.json --images $(DEMO)/pictures -m uice -m uice_sem -m uice_syn
+	$(BIN)/capeval explain uice "a brown and white cat looks at something" --image $(DEMO)/pictures/cat.jpg
 	@echo && echo "== Where in the picture a caption lies: capeval ground"
 	$(BIN)/capeval ground $(DEMO)/pictures/cat.jpg "a brown and white cat looks at something" -o demo-out/cat.html
 	@echo && echo "== What do metrics make of ever worse captions? capeval robust"

@@ -159,14 +159,30 @@ def small() -> Dataset:
 @pytest.fixture(scope="session")
 def write_scan() -> Callable[..., Path]:
     """Writes a small SCAN into a folder; see `scan_maker.py`."""
+    return _maker("scan_maker", "write_scan")
+
+
+@pytest.fixture(scope="session")
+def write_uice() -> Callable[..., Path]:
+    """Writes small modules of UICE into a folder; see `uice_maker.py`."""
+    return _maker("uice_maker", "write_uice")
+
+
+def _maker(name: str, function: str) -> Callable[..., Path]:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    spec = importlib.util.spec_from_file_location("scan_maker", ROOT / "tests" / "scan_maker.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return cast("Callable[..., Path]", module.write_scan)
+    return cast("Callable[..., Path]", getattr(module, function))
+
+
+@pytest.fixture(scope="session")
+def small_uice(write_uice: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of modules that know the words of `small`, and pictures of 8 numbers."""
+    return write_uice(tmp_path_factory.mktemp("uice"))
 
 
 @pytest.fixture(scope="session")

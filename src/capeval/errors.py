@@ -24,6 +24,7 @@ REMEDIES = {
     "training_features": "Name their features in `Inputs.features`; `capeval features` makes them",
     "training_data": "Name the folder that has it in `Inputs.data`",
     "training_there": "Go on with `resume=True`, or name another folder",
+    "training_corpus": "Name its files in `Inputs.corpus`",
     "training_inputs": "Such files are named in `Inputs.extra`",
 }
 

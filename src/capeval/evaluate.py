@@ -12,7 +12,7 @@ import numpy.typing as npt
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
 from capeval.io.kept import kept_array
-from capeval.registry import label, metric_classes, parse_all
+from capeval.registry import label, merge, metric_classes, parse_all
 from capeval.results import Result, Scored, refuse_unless_joinable
 from capeval.run import Run
 from capeval.types import Array, Dataset, Features, Metric, Selection
@@ -38,6 +38,8 @@ def evaluate(
     selections = parse_all(metric_classes() if metrics is None else metrics)
     if not selections:
         raise CapevalError("no metric was asked for")
+    if metrics is not None and dataset.features is None:
+        selections = merge([_without_pictures(selection, run) for selection in selections])
     run.progress.step("reading captions")
     corpus = Corpus(dataset, run)
     digest = _digest(dataset) if run.kept else ""
@@ -80,6 +82,17 @@ def evaluate_blocks(
         refuse_unless_joinable(selection.metric)
     for block in blocks:
         yield evaluate(block, wanted, run)
+
+
+def _without_pictures(selection: Selection, run: Run) -> Selection:
+    """The part of a metric that needs no pictures, with a note; the metric itself if it has no such part."""
+    part = selection.metric.without_pictures()
+    if part is None:
+        return selection
+    given = label(part, part.info.name)
+    lacking = f"{selection.metric.info.name} looks at pictures, and there are none, so that it cannot be computed"
+    run.progress.note(f"{lacking}; {given}, its part that reads the caption alone, is given in its place")
+    return Selection(part, part.info.usual)
 
 
 def check_needs(metric: Metric, dataset: Dataset) -> None:

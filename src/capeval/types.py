@@ -256,6 +256,10 @@ class Metric:
         """A hint for users without pictures, such as the name of a variant that needs none."""
         return ""
 
+    def without_pictures(self) -> Metric | None:
+        """The part of this metric that needs no pictures, if it has one: it is scored where there are none."""
+        return None
+
     def trained_on(self) -> tuple[str, ...]:
         """The data that a learned metric was trained on, in the words of `Benchmark.holds`."""
         return ()

@@ -12,7 +12,7 @@ from capeval.train.tasks import task_named, task_names
 
 
 def test_names() -> None:
-    assert task_names() == ["captioner", "lece", "nneval", "parser", "scan"]
+    assert task_names() == ["captioner", "lece", "nneval", "parser", "scan", "uice", "uice-sem", "uice-syn"]
     with pytest.raises(UnknownName, match="Did you mean captioner"):
         task_named("captoner")
 

@@ -16,8 +16,8 @@ from capeval.types import Explanation, Metric
 @click.argument("metric", metavar="METRIC")
 @click.argument("candidate", metavar="CANDIDATE")
 @options(
-    click.option("-r", "--reference", "references", multiple=True, required=True, metavar="TEXT",
-                 help="A reference caption; repeat it for several."),
+    click.option("-r", "--reference", "references", multiple=True, metavar="TEXT",
+                 help="A reference caption; repeat it for several. Metrics that compare with none need none."),
     click.option("--image", metavar="FILE", type=Reads(), help="The picture, for metrics that look at it."),
     click.option("--features", metavar="FILE", type=Reads(feature_files),
                  help="Features of the picture; its id is the name of --image without the ending."),
@@ -40,6 +40,7 @@ def explain_command(
     capeval explain spice "a black dog runs" -r "a dog runs on sand" -r "the dog is black"
     capeval explain wmd "a man rides a bike" -r "a person is riding a bicycle" -r "someone cycles"
     capeval explain tiger "a dog runs" -r "a dog on the beach" --image photos/beach.jpg
+    capeval explain uice "a dog runs on the the beach" --image photos/beach.jpg
     """
     if features and not image:
         raise click.UsageError("--features has many pictures: name the one that is meant with --image")
@@ -54,6 +55,8 @@ def explain_command(
     if not chosen.can_explain():
         able = [name for name, each in metric_classes().items() if each.explain is not Metric.explain]
         raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
+    if "references" in chosen.needs() and not references:
+        raise click.UsageError(f"{chosen.info.name} compares with references: give one with -r")
     run = Run(tokenizer, progress=Terminal())
     tokens, *others = tokenize([candidate, *references], run)
     picture = open_picture(image, features, run) if image else None
@@ -62,7 +65,9 @@ def explain_command(
         print_json([_as_dict(each) for each in explanations])
         return
     for each in explanations:
-        click.echo(f"candidate: {' '.join(tokens)}\nreference: {each.reference}")
+        click.echo(f"candidate: {' '.join(tokens)}")
+        if each.reference:
+            click.echo(f"reference: {each.reference}")
         click.echo("  ".join(f"{name} {_shown(value)}" for name, value in each.facts.items()))
         if each.rows:
             print_table(each.header, [[_shown(cell) for cell in row] for row in each.rows])

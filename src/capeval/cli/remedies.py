@@ -23,6 +23,7 @@ OPTIONS = {
     "training_features": "Name their features with --features; `capeval features` makes them",
     "training_data": "Name the folder that has it with --data",
     "training_there": "Go on with --resume, or name another folder",
+    "training_corpus": "Name its files with --corpus",
     "training_inputs": "Such files are named with --input KEY=FILE",
 }
 

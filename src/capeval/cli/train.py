@@ -29,6 +29,9 @@ _CHECKPOINT = WritesInto(
                  help="Folder of the data sets. Without it: CAPEVAL_DATA, else ../shared."),
     click.option("--input", "extra", multiple=True, metavar="KEY=FILE",
                  type=Reads(lambda text, _: (text.partition("=")[2],)), help="Another file that the model asks for."),
+    click.option("--corpus", multiple=True, metavar="FILE", type=Reads(),
+                 help="Sentences of people, for a model that learns a style: one a line or running text, plain or "
+                 "gzip; repeat it for several."),
     click.option("--resume", is_flag=True, help="Go on with a training that was interrupted, or add epochs to one."),
     click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
                  help="Another number gives slightly different weights."),
@@ -43,6 +46,7 @@ def train_command(
     features: tuple[str, ...],
     data: str | None,
     extra: tuple[str, ...],
+    corpus: tuple[str, ...],
     resume: bool,
     threads: int,
     device: str,
@@ -54,6 +58,7 @@ def train_command(
     capeval train captioner --show > my.toml
     capeval train captioner --config my.toml --set epochs=3 --features coco.features --out my-captioner
     capeval train captioner --config my.toml --set epochs=3 --features coco.features --out my-captioner --resume
+    capeval train uice-syn --corpus my-style.txt --out my-style
 
     The folder holds the config, the log of the epochs (log.jsonl), the weights of the best and of the last epoch, and
     once the training is over the exported model. A training can be stopped at any time, even by force: --resume goes
@@ -79,13 +84,18 @@ def train_command(
     for key in files:
         if key not in make.extras:
             raise UnknownName(f"--input of {name}", key, make.extras)
+    if corpus and not make.takes_corpus:
+        raise click.UsageError(f"--corpus: {name} learns from no corpus of sentences")
     if len(files) < len(pairs):
         raise click.UsageError("--input: one file for each key")
     chosen = read_config(kind, config, settings)
     with running(threads=threads) as run:
-        inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files, run)
+        sentences = tuple(map(Path, corpus))
+        inputs = Inputs(Path(data) if data else None, tuple(map(Path, features)), files, run, sentences)
         run.progress.step("reading what there is to train on")
         task = make(chosen, inputs)
+        if task.opening:
+            run.progress.note(f"{name}: {task.opening}")
         run.progress.step(f"training {name}")
         train(task, out, resume=resume, device=device, run=run)
 

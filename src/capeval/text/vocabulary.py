@@ -54,6 +54,9 @@ class Vocabulary:
         """The number of a word; UNK for one that is not known."""
         return self._number.get(word, UNK)
 
+    def has(self, word: str) -> bool:
+        return self[word] > UNK
+
     def encode(
         self, captions: Sequence[Sequence[str]], length: int, bos: bool = False, eos: bool = True
     ) -> tuple[Ids, Ids]:

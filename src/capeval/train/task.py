@@ -33,6 +33,8 @@ class Inputs:
     """Other files by name, as the model wants them."""
     run: Run = field(default_factory=Run)
     """Threads, progress and cache, where something is computed to train on."""
+    corpus: tuple[Path, ...] = ()
+    """Files of sentences in the style that is learned."""
 
 
 class Task(ABC, Generic[Model]):
@@ -44,6 +46,10 @@ class Task(ABC, Generic[Model]):
     better: ClassVar[Literal["max", "min"]] = "max"
     extras: ClassVar[tuple[str, ...]] = ()
     """Names of other files that it takes: `Inputs.extra`."""
+    takes_corpus: ClassVar[bool] = False
+    """Whether it learns from `Inputs.corpus`."""
+    opening: str = ""
+    """What is told before it is trained, such as how much there is to train on."""
     config: TrainConfig
     sources: Sequence[str] = ()
     """Data sets whose training pictures it learns from, such as `coco`; the checkpoint says so in `trained_on`."""

@@ -1,0 +1,3 @@
+"""UICE's semantic module: whether a caption and a picture match."""
+
+CONFIG, TASK = "config:Config", "task:UiceSemTask"
