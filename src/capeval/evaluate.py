@@ -12,6 +12,7 @@ import numpy.typing as npt
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
 from capeval.io.kept import kept_array
+from capeval.metrics.composite import Composite
 from capeval.registry import label, merge, metric_classes, parse_all
 from capeval.results import Result, Scored, refuse_unless_joinable
 from capeval.run import Run
@@ -89,9 +90,13 @@ def _without_pictures(selection: Selection, run: Run) -> Selection:
     part = selection.metric.without_pictures()
     if part is None:
         return selection
-    given = label(part, part.info.name)
-    lacking = f"{selection.metric.info.name} looks at pictures, and there are none, so that it cannot be computed"
-    run.progress.note(f"{lacking}; {given}, its part that reads the caption alone, is given in its place")
+    parts = selection.metric.parts if isinstance(selection.metric, Composite) else ()
+    looks = " and ".join(each.metric.info.name for each in parts if "pictures" in each.metric.needs())
+    name, given = selection.metric.info.name, label(part, part.info.name)
+    run.progress.note(
+        f"{name} cannot be computed: {looks or name} looks at pictures, and there are none. {given}, the part that "
+        "reads the caption alone, is given in its place"
+    )
     return Selection(part, part.info.usual)
 
 

@@ -163,7 +163,7 @@ def test_without_pictures_the_other_part_is_given(small: Dataset, whole: Metric,
     result = evaluate(small, [whole], Run(progress=notes))
     name = f"uice_syn(style={small_uice / 'syntax'})"
     assert list(result.scores) == [name]
-    assert "uice looks at pictures, and there are none" in notes.told[0]
+    assert "uice cannot be computed: uice_sem looks at pictures, and there are none" in notes.told[0]
     assert name in notes.told[0]
     expected = scores(small, UiceSyn(str(small_uice / "syntax")))
     assert result.per_caption[name].tolist() == expected.tolist()

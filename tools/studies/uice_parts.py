@@ -97,9 +97,9 @@ def spoiled(texts: Sequence[str], kind: str, tau: float) -> list[list[str]]:
 
 
 def flickrstyle(data: str | None) -> tuple[list[str], list[str], list[str]]:
-    """For each picture a factual, a romantic and a humorous caption by people: those of Flickr8k's training split."""
+    """For each picture a factual, a romantic and a humorous caption by people: those of Flickr8k's validation split."""
     own = flickr8k_captions(data)
-    rows = [row for row in _rows("flickrstyle", data) if row["flickr8k_split"] == "train"][:_PICTURES]
+    rows = [row for row in _rows("flickrstyle", data) if row["flickr8k_split"] == "dev"][:_PICTURES]
     factual = [own[row["image"].removesuffix(".jpg")][0] for row in rows]
     return factual, [row["romantic"] for row in rows], [row["humorous"] for row in rows]
 

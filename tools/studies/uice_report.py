@@ -185,9 +185,8 @@ def styles(judge: Judge, data: str | None) -> str:
             ["`style=romance`", love, fact, f"{100 * pairs_won(given['romance'][love], given['romance'][fact]):.1f} %"]
         )
     about = (
-        "Mean `uice_syn` by style; the captions of FlickrStyle's pictures in Flickr8k's training split, of which "
-        "no style has seen any. Below, how often a style prefers its own on the same picture; equal scores count "
-        "half.\n"
+        "Mean `uice_syn` by style. Pictures of FlickrStyle are those of Flickr8k's validation split, of which no style "
+        "has seen a caption. Below, how often a style prefers its own on the same picture; equal scores count half.\n"
     )
     return (
         f"## Styles (the paper's table II)\n\n{about}\n"

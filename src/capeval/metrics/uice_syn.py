@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
 
 CITATION = (
-    "Zhao et al., Extricating from Ground Truth: An Unpaired Learning Based Evaluation Metric for Image Captioning"
+    "Zhao et al. 2020, Extricating from Ground Truth: An Unpaired Learning Based Evaluation Metric for Image Captioning"
 )
 _BAR = 20
 

@@ -176,6 +176,19 @@ def test_the_syntactic_module_learns(tmp_path: Path) -> None:
     assert syntax.steps(text) == pytest.approx(1 / (1 + np.exp(-logits)), abs=5e-3)
 
 
+def test_a_style_goes_on_from_another(tmp_path: Path) -> None:
+    (tmp_path / "first.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
+    (tmp_path / "more.txt").write_text("\n".join([*dict.fromkeys(sentences(200)), "a brown fox sits on the old fence"]))
+    config = SynConfig(hidden=8, batch=16, validation=10, epochs=1, rare=0.5)
+    first = train(UiceSynTask(config, Inputs(corpus=(tmp_path / "first.txt",))), tmp_path / "first")
+    given = Inputs(corpus=(tmp_path / "more.txt",), extra={"start": str(first)})
+    task = UiceSynTask(config, given)
+    assert not task.vocabulary.has("fox")  # the words are those of the first
+    model, fresh = task.build(), Syntax(len(task.vocabulary), 100, 8)
+    load_weights(fresh, first / BEST)
+    assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), fresh.state_dict().values()))
+
+
 def test_the_loss_is_over_all_steps(tmp_path: Path) -> None:
     (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
     config = SynConfig(hidden=8, batch=8, validation=10, dropout=0.0)
