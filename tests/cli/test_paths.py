@@ -21,7 +21,7 @@ from capeval.cli.paths import Command, Reads, Writes, WritesInto, refuse_overwri
 # Options and arguments that are plain text. One that is not here must have a type, and one that names a file must say
 # by `Reads`, `Writes` or `WritesInto` what is done with it.
 TEXTS = {
-    "bench run": {"counts", "human", "variants"},
+    "bench run": {"combine", "counts", "human", "variants"},
     "bench rows": {"human", "variants"},
     "data fetch": {"name", "url"},
     "explain": {"metric", "candidate", "references"},
