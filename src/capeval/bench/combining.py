@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,11 @@ class Combination:
     high: float = math.nan
     p_williams: float = math.nan
     """Of being no better than the best single metric; NaN for that one and where it was not asked for."""
+
+    def known(self) -> dict[str, Any]:
+        """Its fields, without what was not asked for."""
+        found = asdict(self)
+        return {key: found[key] for key in found if key in ("metrics", "value") or not math.isnan(found[key])}
 
 
 class Measured(NamedTuple):

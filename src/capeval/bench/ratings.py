@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,7 +82,7 @@ class Ratings(Form):
             best = best_combinations(
                 self, scores, size=settings.combine, chosen_on=chosen, weights=weights, threads=run.threads
             )
-            comparisons["combinations"] = [asdict(each) for each in best]
+            comparisons["combinations"] = [each.known() for each in best]
         by_system = _system_level(self, table)
         rows = [
             _row(each) | ({"system_level": by_system[each.metric]} if each.metric in by_system else {})
