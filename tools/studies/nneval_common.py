@@ -48,10 +48,12 @@ def print_table(
     resamples: int,
     images: str | None = None,
     against: str = "",
+    only: Sequence[str] = (),
 ) -> None:
     """A Markdown table: a row for each metric, a column for each benchmark, and the difference from one of the rows."""
     rows: dict[str, list[str]] = {each.__name__: [] for each in functions}
-    for name, variant in BENCHMARKS.items():
+    chosen = {name: BENCHMARKS[name] for name in only or BENCHMARKS}
+    for name, variant in chosen.items():
         found = bench(
             name, list(functions), data=data, images=images, pictured=images is not None,
             variants=[variant] if variant else [], allow_seen=True, settings=Settings(resamples=resamples), run=run,
@@ -60,10 +62,8 @@ def print_table(
         figures = {row["metric"]: row for row in found["metrics"]}
         for metric, row in figures.items():
             rows[metric].append(_shown(row, statistic, figures.get(against)))
-    click.echo(
-        "| | " + " | ".join(f"{name}/{variant}" if variant else name for name, variant in BENCHMARKS.items()) + " |"
-    )
-    click.echo("| --- |" + " ---: |" * len(BENCHMARKS))
+    click.echo("| | " + " | ".join(f"{name}/{variant}" if variant else name for name, variant in chosen.items()) + " |")
+    click.echo("| --- |" + " ---: |" * len(chosen))
     for metric, cells in rows.items():
         click.echo(f"| {metric} | {' | '.join(cells)} |")
 
