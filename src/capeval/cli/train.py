@@ -12,8 +12,9 @@ from capeval.cli.progress import running
 from capeval.errors import UnknownName
 
 _CHECKPOINT = WritesInto(
-    "config.json", "log.jsonl", "probe.npz", "parser.npz", "network.npz", "vocabulary.txt", "*.onnx", "*.safetensors"
-)
+    "config.json", "log.jsonl", "probe.npz", "parser.npz", "match.npz", "fusion.npz", "vocabulary.txt", "*.onnx",
+    "*.safetensors",
+)  # fmt: skip
 
 
 @click.command("train", cls=Command)
