@@ -80,8 +80,9 @@ class Unavailable(CapevalError):
 class MissingExtra(Unavailable):
     """A feature whose optional packages are not installed."""
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"')
+    def __init__(self, feature: str, extra: str, other_way: str = "") -> None:
+        other = f", or get it with {other_way}" if other_way else ""
+        super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"{other}')
 
 
 class MissingPictures(DataError, Unavailable):
