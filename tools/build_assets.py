@@ -27,7 +27,7 @@ GRAMMAR = Asset(
 TABLE = Asset(
     name="meteor-table",
     kind="paraphrases",
-    licence="LGPL-2.1, Denkowski and Lavie; not part of capeval",
+    licence="LGPL-2.1, Carnegie Mellon University; not part of capeval",
     files=(
         AssetFile("paraphrase-en.gz", "c147ac7d2c91f2fbb3ad31e4b352235061eb83145e0434daf217ee9ca5975f48", 61813011),
     ),

@@ -247,5 +247,5 @@ def _known(module: bytes, name: bytes) -> object:
 def _unquoted(line: bytes) -> bytes:
     if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
         raise ValueError("a text without quotes")
-    text: bytes = codecs.escape_decode(line[1:-1])[0]  # type: ignore[attr-defined]
+    text: bytes = codecs.escape_decode(line[1:-1])[0]
     return text

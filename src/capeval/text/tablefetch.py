@@ -23,9 +23,9 @@ from capeval.text.paraphrase import ASSET, KEPT, TABLE
 
 MEMBER = f"pycocoevalcap/meteor/data/{TABLE}"
 NOTICE = (
-    "The paraphrase table of METEOR 1.5 is the work of Michael Denkowski and Alon Lavie, under the GNU Lesser General "
-    "Public License, version 2.1 (https://www.cs.cmu.edu/~alavie/METEOR/). It is kept in your cache and is not part of "
-    "capeval."
+    "The paraphrase table of METEOR 1.5 is the work of Michael Denkowski, Carnegie Mellon University, under the GNU "
+    "Lesser General Public License, version 2.1 (https://www.cs.cmu.edu/~alavie/METEOR/). It is kept in your cache and "
+    "is not part of capeval."
 )
 
 
