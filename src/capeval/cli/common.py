@@ -42,7 +42,7 @@ metrics_option = click.option(
     multiple=True,
     metavar="EXPR",
     type=Reads(metric_files),
-    help="Metric, score or expression such as 'cider_d(df=coco-val2014)'; repeat it for several. "
+    help="Metric, score or expression such as 'cider_d(df=coco-val2014)', or a list; repeat it for more. "
     "Without it: every metric. `capeval list` shows them.",
 )
 format_option = click.option(

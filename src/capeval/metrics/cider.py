@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from capeval.corpus import Corpus, Ngrams
-from capeval.errors import DataError, ExpressionError
+from capeval.errors import DataError, ExpressionError, TooFewImages
 from capeval.run import Run
 from capeval.text.stem import stem
 from capeval.text.tokenize import TOKENISED
@@ -88,7 +88,7 @@ class Cider(Metric):
         if table is None:
             images = len(corpus.dataset.reference_sets)
             if images < 2:
-                raise DataError(
+                raise TooFewImages(
                     f"{self.info.name} over one image is 0 for every caption, because no n-gram tells images apart. "
                     f"Use a table of document frequencies: {self.info.name}(df=coco-val2014), or one of your own made "
                     "with `capeval df`"
