@@ -34,6 +34,9 @@ def client() -> Iterator[Callable[[str], Any]]:
     ours = ("pycocoevalcap", "pyciderevalcap")
     before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in ours}
 
+    for name in before:
+        del sys.modules[name]
+
     def load(name: str) -> Any:
         compat.install()
         return runpy.run_path(str(CLIENTS / f"{name}.py"))

@@ -21,10 +21,10 @@ from capeval.compat.rows import Captions, Results, dataset_of
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
 from capeval.metrics.cider import Cider as CiderMetric
-from capeval.metrics.spice import COLUMNS
 from capeval.metrics.spice import Spice as SpiceMetric
 from capeval.registry import parse
 from capeval.run import Run
+from capeval.scene import COLUMNS
 from capeval.text.tokenize import TOKENISED, tokenize
 from capeval.types import Dataset
 
@@ -157,9 +157,11 @@ def _sorted(gts: Captions, res: Results) -> tuple[Captions, Results]:
 def _spice_scores(counts: list[list[float]]) -> dict[str, dict[str, float]]:
     by_kind = dict(zip(COLUMNS, counts))
     # Cardinalities, colors and sizes are attributes; the whole is objects, attributes and relations.
-    whole = [sum(column) for column in zip(*counts[:3])]
+    matched, ours, theirs = (sum(column) for column in zip(*counts[:3]))
     order = ("relation", "cardinality", "attribute", "size", "color", "object")
-    return {"All": _spice_entry(*whole, nothing=0.0)} | {k.capitalize(): _spice_entry(*by_kind[k]) for k in order}
+    return {"All": _spice_entry(matched, ours, theirs, nothing=0.0)} | {
+        k.capitalize(): _spice_entry(*by_kind[k]) for k in order
+    }
 
 
 def _spice_entry(matched: float, ours: float, theirs: float, nothing: float = math.nan) -> dict[str, float]:
