@@ -149,7 +149,7 @@ def test_align_names_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_the_package_the_error_says_what_to_install(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.machinery.PathFinder.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"capeval\[meteor\]"):
         evaluate(small, ["meteor"])
 
