@@ -15,9 +15,6 @@ Runs a program with capeval in the place of pycocoevalcap and pyciderevalcap."""
 
 
 def main(arguments: list[str]) -> int:
-    if arguments in (["-h"], ["--help"]):
-        print(USAGE)
-        return 0
     if len(arguments) < 2 or arguments[0] != "run" or arguments[1:] == ["-m"]:
         print(USAGE, file=sys.stderr)
         return 2
