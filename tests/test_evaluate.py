@@ -182,3 +182,12 @@ def test_dataset_is_a_sequence(small: Dataset) -> None:
     assert len(small[:1].reference_sets) == 1
     with pytest.raises(ValueError, match="differ in length"):
         Dataset(["1"], ["1"], [], [], [0])
+
+
+def test_of_one_image_all_but_cider_is_scored(notes: Any) -> None:
+    dataset = Dataset(["1"], ["1"], ["a dog"], [("a dog runs",)], [0])
+    result = evaluate(dataset, ["cider_d", "rouge_l"], Run(progress=notes), lenient=True)
+    assert set(result.scores) == {"rouge_l"}
+    assert any("cider_d is left out: cider_d over one image" in each for each in notes.messages)
+    with pytest.raises(DataError, match="over one image"):
+        evaluate(dataset, ["cider_d"])

@@ -53,7 +53,7 @@ def test_full_label() -> None:
     ("expression", "message"),
     [
         ("blue", "unknown metric 'blue'. Did you mean bleu"),
-        ("cider-d", "cannot read the metric expression 'cider-d'"),
+        ("cider d", "cannot read the metric expression 'cider d'"),
         ("", "cannot read"),
         ("cider(n=2", "cannot read"),
         ("cider(m=2)", "unknown parameter of cider 'm'. Known: df, n, stem"),
@@ -109,3 +109,28 @@ def test_two_metrics_of_one_name_are_an_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("capeval.metrics.rouge.Other", Other, raising=False)
     with pytest.raises(CapevalError, match="two metrics are called 'bleu'"):
         metric_classes.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("CIDEr", "cider"), ("CIDEr-D", "cider_d"), ("BLEU-4", "bleu_4"), ("Bleu_4", "bleu_4"), ("ROUGE-L", "rouge_l"),
+     ("SPIDEr", "spider"), ("METEOR", "meteor"), ("SPICE-color", "spice_color")],
+)  # fmt: skip
+def test_names_as_papers_write_them(written: str, name: str) -> None:
+    assert parse(written) == parse(name)
+    assert parse("CIDEr-D(n=2)") == parse("cider_d(n=2)")
+
+
+def test_lists() -> None:
+    assert parse_all("BLEU-4, CIDEr-D(n=2, df='a, b.df') ,rouge_l") == parse_all(
+        ["bleu_4", "cider_d(n=2, df='a, b.df')", "rouge_l"]
+    )
+    assert parse_all(["bleu_1,bleu_2", "cider"]) == parse_all(["bleu_1", "bleu_2", "cider"])
+    with pytest.raises(ExpressionError, match="cannot read the parameters"):
+        parse_all("cider(2)")
+
+
+@pytest.mark.parametrize("name", ["CIDERR", "Ciderr", "ciderr"])
+def test_suggestions_ignore_case(name: str) -> None:
+    with pytest.raises(UnknownName, match="Did you mean cider"):
+        parse(name)

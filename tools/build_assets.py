@@ -24,13 +24,25 @@ GRAMMAR = Asset(
     kept_as="english.grammar",
     url="https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip",
 )
+TABLE = Asset(
+    name="meteor-table",
+    kind="paraphrases",
+    licence="LGPL-2.1, Carnegie Mellon University; not part of capeval",
+    files=(
+        AssetFile("paraphrase-en.gz", "c147ac7d2c91f2fbb3ad31e4b352235061eb83145e0434daf217ee9ca5975f48", 61813011),
+    ),
+    kept_as="english.paraphrases",
+    url="https://files.pythonhosted.org/packages/08/f9/466f289f1628296b5e368940f89e3cfcfb066d15ddc02ff536dc532b1c93/"
+    "pycocoevalcap-1.2-py3-none-any.whl",
+    extra="meteor",
+)
 
 
 def build() -> bytes:
     """The table's content."""
     packages = sorted(path for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").is_file())
     folders = [path for package in packages for path in sorted(package.iterdir()) if _is_asset(path)]
-    table = [*map(_described, folders), GRAMMAR]
+    table = [*map(_described, folders), TABLE, GRAMMAR]
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
 
 

@@ -59,7 +59,9 @@ class UnknownName(CapevalError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         options = sorted(known)
-        near = get_close_matches(name, options, n=3, cutoff=0.5)
+        # Whatever the case it was written in, and whatever that of the options.
+        by_lower = {option.lower(): option for option in options}
+        near = [by_lower[each] for each in get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.5)]
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(options)}."
         super().__init__(f"unknown {kind} {name!r}. {hint}")
 
@@ -82,12 +84,17 @@ class Unavailable(CapevalError):
 class MissingExtra(Unavailable):
     """A feature whose optional packages are not installed."""
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"')
+    def __init__(self, feature: str, extra: str, other_way: str = "") -> None:
+        other = f", or get it with {other_way}" if other_way else ""
+        super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"{other}')
 
 
 class MissingPictures(DataError, Unavailable):
     """Images without the picture that a metric looks at."""
+
+
+class TooFewImages(DataError, Unavailable):
+    """A metric that weighs words by how many images have them, and too few images to do so."""
 
 
 class UnsuitableFeatures(DataError, Unavailable):

@@ -8,16 +8,27 @@ from typing import Any, NamedTuple
 
 from capeval.errors import ExpressionError
 
-_EXPRESSION = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<parameters>.*)\))?\s*", re.DOTALL)
+_EXPRESSION = re.compile(r"\s*(?P<name>[A-Za-z_][\w-]*)\s*(?:\((?P<parameters>.*)\))?\s*", re.DOTALL)
 _PARAMETER = re.compile(
     r"""\s*(?P<key>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^,"'()]*))\s*(?:,|$)"""
 )
 _NEEDS_QUOTES = re.compile(r"""[,()"'\s]""")
 
 
+# What stands between commas: brackets with all that is in them, and anything else.
+_ENTRY = re.compile(r"""(?:\((?:"[^"]*"|'[^']*'|[^"')])*\)|[^,(])+""")
+
+
 class Expression(NamedTuple):
     name: str
     parameters: dict[str, str]
+
+
+def split_expressions(text: str) -> list[str]:
+    """The expressions of a list such as `bleu, cider_d(n=2, sigma=3)`: commas within brackets do not count."""
+    parts = _ENTRY.findall(text)
+    is_list = len(parts) > 1 and ",".join(parts).replace(" ", "") == text.strip(" ,").replace(" ", "")
+    return [part.strip() for part in parts if part.strip()] if is_list else [text]
 
 
 def read_expression(text: str) -> Expression:

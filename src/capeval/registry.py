@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING
 from functools import cache
 from importlib import import_module
@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 
 from capeval import metrics
 from capeval.errors import CapevalError, ExpressionError, UnknownName
-from capeval.expressions import read_expression, write_expression
+from capeval.expressions import read_expression, split_expressions, write_expression
 from capeval.metrics.composite import Composite
 from capeval.types import Metric, Selection, parameters_of
 
@@ -93,7 +93,10 @@ def parse(text: str) -> Selection:
 
 
 def _parse(text: str, inside: tuple[str, ...]) -> Selection:
-    name, given = read_expression(text)
+    written, given = read_expression(text)
+    # As papers write them: BLEU-4, CIDEr-D, ROUGE-L.
+    spellings = (written, written.lower().replace("-", "_"))
+    name = next((spelling for spelling in spellings if _owner(spelling)), written)
     metric = _owner(name)
     if metric is None:
         raise UnknownName("metric", name, {*metric_classes(), *_scores()})
@@ -121,7 +124,7 @@ def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Select
     if isinstance(expressions, str | Metric):
         expressions = [expressions]  # a single one, not its letters
     selections, problems = [], []
-    for expression in expressions:
+    for expression in _one_by_one(expressions):
         try:
             if isinstance(expression, Metric):
                 selections.append(Selection(complete(expression), expression.info.usual))
@@ -134,6 +137,12 @@ def parse_all(expressions: str | Metric | Iterable[str | Metric]) -> list[Select
     if problems:
         raise ExpressionError("\n".join(["several metric expressions are wrong:", *(f"  {p}" for p in problems)]))
     return merge(selections)
+
+
+def _one_by_one(expressions: Iterable[str | Metric]) -> Iterator[str | Metric]:
+    """Texts may be lists."""
+    for expression in expressions:
+        yield from [expression] if isinstance(expression, Metric) else split_expressions(expression)
 
 
 def merge(selections: Sequence[Selection]) -> list[Selection]:

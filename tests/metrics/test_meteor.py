@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,8 @@ def test_align_names_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_the_package_the_error_says_what_to_install(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    finder, real = "importlib.machinery.PathFinder.find_spec", PathFinder.find_spec
+    monkeypatch.setattr(finder, lambda name, *rest: None if name == "pycocoevalcap" else real(name, *rest))
     with pytest.raises(MissingExtra, match=r"capeval\[meteor\]"):
         evaluate(small, ["meteor"])
 

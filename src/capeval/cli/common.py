@@ -8,7 +8,8 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,7 +43,7 @@ metrics_option = click.option(
     multiple=True,
     metavar="EXPR",
     type=Reads(metric_files),
-    help="Metric, score or expression such as 'cider_d(df=coco-val2014)'; repeat it for several. "
+    help="Metric, score or expression such as 'cider_d(df=coco-val2014)', or a list; repeat it for more. "
     "Without it: every metric. `capeval list` shows them.",
 )
 format_option = click.option(
@@ -142,6 +143,20 @@ def print_document(document: Document) -> None:
     print_json(as_dict(document))
 
 
+@contextmanager
+def beside() -> Iterator[None]:
+    """For files beside what is printed: that one cannot be written is told when the result stands on the screen."""
+    try:
+        yield
+    except CapevalError as error:
+        problem = error  # `error` itself ends with the clause
+
+        def tell() -> None:
+            raise problem
+
+        click.get_current_context().call_on_close(tell)
+
+
 def keep_json(path: str | None, document: Document) -> None:
     """Writes what `--format json` prints, with the command that made it, where a file is asked for."""
     if path is None:
@@ -152,7 +167,7 @@ def keep_json(path: str | None, document: Document) -> None:
     from capeval.io.files import writing
 
     data = as_dict(structs.replace(document, command=command_line()))
-    with writing(path) as stream:
+    with beside(), writing(path) as stream:
         stream.write(json.dumps(data, ensure_ascii=False, allow_nan=False).encode())
 
 

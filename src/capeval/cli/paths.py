@@ -185,15 +185,16 @@ def checkpoint_files(value: str, params: Mapping[str, Any]) -> Iterable[PathLike
 
 def metric_files(value: str, params: Mapping[str, Any]) -> Iterator[PathLike]:
     """Files and folders that parameters of a metric name, such as `df`."""
-    from capeval.registry import parse
+    from capeval.registry import parse_all
     from capeval.types import parameters_of
 
     try:
-        metric = parse(value).metric
+        metrics = [selection.metric for selection in parse_all(value)]
     except CapevalError:
         return  # what is wrong with it is reported with all others
-    for field in parameters_of(metric):
-        text = getattr(metric, field.name)
-        if isinstance(text, str) and text != field.default:
-            yield text
-            yield from checkpoint_files(text, params)
+    for metric in metrics:
+        for field in parameters_of(metric):
+            text = getattr(metric, field.name)
+            if isinstance(text, str) and text != field.default:
+                yield text
+                yield from checkpoint_files(text, params)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import click
 
 from capeval.cli.common import (
+    beside,
     blank_nan,
     checked,
     features_option,
@@ -98,6 +100,8 @@ def score_command(
     if not references:
         refuse_without_references(wanted, bool(images or features))
     check_report_options(page, files)
+    if per_caption:
+        note_unknown_ending(per_caption)
     with running(tokenizer, threads) as run:
         run.progress.step("reading files")
         known = read_references(*references) if references else None
@@ -115,20 +119,31 @@ def score_command(
             from capeval.io.scores import write_rows
 
             run.progress.step("writing scores per caption")
-            write_rows(per_caption, result.records())
+            with beside():
+                write_rows(per_caption, result.records())
         if save:
             from capeval.results import save as save_result
 
-            save_result(result, save)
+            with beside():
+                save_result(result, save)
         ranges = {}
         if intervals or page:
             run.progress.step("resampling")
             ranges = result.ranges(resamples=resamples, seed=seed)
         document = result.document(ranges)
         if page:
-            write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
+            with beside():
+                write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
     keep_json(json_file, document)
     print_result(result, ranges if intervals else {}, format_)
+
+
+def note_unknown_ending(path: str) -> None:
+    from capeval.io.files import format_from_name
+
+    ending = PurePath(path.removesuffix(".gz")).suffix
+    if ending and not format_from_name(path):
+        note(f"{path}: {ending} is no format of ours, so it becomes JSONL (others: .json, .csv, .tsv, .parquet).")
 
 
 def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str) -> None:

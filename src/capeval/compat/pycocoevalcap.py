@@ -5,42 +5,74 @@
     score, scores = Cider().compute_score(gts, res)
 
 `gts` and `res` are dicts id -> list of captions that are tokenised already; scores come in the order of `gts`, as they
-do there. `Cider` is CIDEr-D, as it is there.
+do there. `Cider` is CIDEr-D, as it is there; it has a file of its own.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from capeval.compat.rows import Captions, Results, dataset_of
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
+from capeval.metrics.cider import Cider as CiderMetric
+from capeval.metrics.spice import Spice as SpiceMetric
 from capeval.registry import parse
 from capeval.run import Run
-from capeval.text.tokenize import tokenize
+from capeval.scene import COLUMNS
+from capeval.text.tokenize import TOKENISED, tokenize
 from capeval.types import Dataset
 
-Captions = Mapping[Any, Sequence[str]]
 
-
-def compute_score(gts: Captions, res: Captions, metric: str = "cider_d") -> tuple[Any, Any]:
+def compute_score(gts: Captions, res: Results, metric: str = "cider_d") -> tuple[Any, Any]:
     """Corpus score and scores per image of any metric expression; lists of them where it gives several scores."""
-    result = evaluate(_dataset(gts, res), [metric], Run(tokenizer="none"))
+    dataset = dataset_of(gts, res)
+    if is_one_image(parse(metric).metric, dataset):
+        return 0.0, np.zeros(1)
+    result = evaluate(dataset, [metric], Run(tokenizer=TOKENISED))
     scores, per_image = list(result.scores.values()), list(result.per_caption.values())
     return (scores, [each.tolist() for each in per_image]) if len(scores) > 1 else (scores[0], per_image[0])
 
 
-class PTBTokenizer:
-    """Tokenises dicts id -> [{"caption": text}, ...] (plain strings are fine as well) into id -> [tokens, ...]."""
+def is_one_image(metric: Any, dataset: Dataset) -> bool:
+    """Whether CIDEr has nothing to tell images apart by: the official tools give 0 then. So do we, with a warning."""
+    alone = len(dataset) == 1 and isinstance(metric, CiderMetric) and metric.df == "corpus"
+    if alone:
+        warnings.warn(
+            "CIDEr over one image is 0 whatever the caption, because no n-gram tells images apart. A table of document "
+            'frequencies helps: Cider(df="coco-val2014")',
+            stacklevel=3,
+        )
+    return alone
 
-    def tokenize(self, captions_for_image: Mapping[Any, Sequence[Any]]) -> dict[Any, list[str]]:
+
+class PTBTokenizer:
+    """Tokenises dicts id -> [{"caption": text}, ...] into id -> [tokens, ...].
+
+    Plain strings are fine as well, and so are lists: of captions, or of lists of captions, whose ids are then 0, 1, ..
+
+    What some versions are told when they are made (`"gts"`) changes nothing here.
+    """
+
+    def __init__(self, _source: str = "gts") -> None:
+        pass
+
+    @staticmethod
+    def tokenize(captions_for_image: Mapping[Any, Sequence[Any]] | Sequence[Any]) -> dict[Any, list[str]]:
+        if isinstance(captions_for_image, Mapping):
+            by_id = captions_for_image
+        else:
+            by_id = {i: [c] if isinstance(c, str | Mapping) else c for i, c in enumerate(captions_for_image)}
         texts = [
-            entry["caption"] if isinstance(entry, Mapping) else entry
-            for entries in captions_for_image.values()
-            for entry in entries
+            entry["caption"] if isinstance(entry, Mapping) else entry for entries in by_id.values() for entry in entries
         ]
         lines = iter(" ".join(tokens) for tokens in tokenize(texts))
-        return {key: [next(lines) for _ in entries] for key, entries in captions_for_image.items()}
+        return {key: [next(lines) for _ in entries] for key, entries in by_id.items()}
 
 
 class _Scorer:
@@ -48,11 +80,14 @@ class _Scorer:
         parse(expression)  # report a bad parameter here, not at the first score
         self._expression, self._name = expression, name
 
-    def compute_score(self, gts: Captions, res: Captions, verbose: int = 0) -> tuple[Any, Any]:
+    def compute_score(self, gts: Captions, res: Results, verbose: int = 0) -> tuple[Any, Any]:
         return compute_score(gts, res, self._expression)
 
     def method(self) -> str:
         return self._name
+
+    def __str__(self) -> str:
+        return self._name.upper()
 
 
 class Bleu(_Scorer):
@@ -62,7 +97,7 @@ class Bleu(_Scorer):
         super().__init__("bleu", "Bleu")
         self._n = n
 
-    def compute_score(self, gts: Captions, res: Captions, verbose: int = 0) -> tuple[list[float], list[list[float]]]:
+    def compute_score(self, gts: Captions, res: Results, verbose: int = 0) -> tuple[list[float], list[list[float]]]:
         scores, per_image = super().compute_score(gts, res)
         return scores[: self._n], per_image[: self._n]
 
@@ -70,32 +105,70 @@ class Bleu(_Scorer):
 class Rouge(_Scorer):
     def __init__(self) -> None:
         super().__init__("rouge", "Rouge")
+        self.beta = 1.2
+
+    def compute_score(self, gts: Captions, res: Results, verbose: int = 0) -> tuple[Any, Any]:
+        return compute_score(gts, res, f"rouge(beta={float(self.beta)!r})")
+
+    def calc_score(self, candidate: Sequence[str], refs: Sequence[str]) -> float:
+        """Of one image: a list with its caption, and its references."""
+        score: float = self.compute_score({0: refs}, {0: candidate})[0]
+        return score
 
 
 class Meteor(_Scorer):
     def __init__(self) -> None:
         super().__init__("meteor", "METEOR")
 
+    def compute_score(self, gts: Captions, res: Results, verbose: int = 0) -> tuple[float, list[float]]:
+        score, per_image = super().compute_score(gts, res)
+        return score, per_image.tolist()
 
-class Cider(_Scorer):
-    def __init__(self, n: int = 4, sigma: float = 6.0) -> None:
-        super().__init__(f"cider_d(n={n}, sigma={sigma})", "CIDEr")
+    def close(self) -> None:
+        """Nothing is open: there is no Java."""
 
 
-def _dataset(gts: Captions, res: Captions) -> Dataset:
-    if set(gts) != set(res):
-        odd = [str(key) for key in set(gts) ^ set(res)]
-        raise DataError(f"gts and res must have the same ids; {len(odd)} are in one only.", ids=sorted(odd))
-    bare_text = [str(key) for each in (gts, res) for key, captions in each.items() if isinstance(captions, str)]
-    if bare_text:
-        raise DataError("gts and res must have a list of captions for each id, not a text.", ids=bare_text)
-    several = [str(key) for key, captions in res.items() if len(captions) != 1]
-    if several:
-        raise DataError("res must have one caption for each id.", ids=several)
-    bare = [str(key) for key, captions in gts.items() if not len(captions)]
-    if bare:
-        raise DataError("gts must have at least one caption for each id.", ids=bare)
-    keys = [str(key) for key in gts]
-    return Dataset(
-        keys, keys, [res[key][0] for key in gts], [tuple(captions) for captions in gts.values()], range(len(keys))
-    )
+class Spice(_Scorer):
+    """`parses`: a file with the tuples of the captions; without it they are parsed."""
+
+    def __init__(self, parses: str = "") -> None:
+        super().__init__("spice", "SPICE")
+        self._metric = SpiceMetric(parses=parses)
+
+    def compute_score(self, gts: Captions, res: Results, verbose: int = 0) -> tuple[float, list[dict[str, Any]]]:
+        """The mean F-score, and for each image `{"All": {"f": .., "pr": .., "re": .., "tp": ..}, "Object": .., ..}`.
+
+        Images come sorted by id, as they do there. What the references say nothing of is NaN.
+        """
+        dataset = dataset_of(*_sorted(gts, res))
+        result = evaluate(dataset, [self._metric], Run(tokenizer=TOKENISED))
+        counts = result.scored[0].stats.reshape(len(dataset), len(COLUMNS), 3)
+        per_image = [_spice_scores(row) for row in counts.tolist()]
+        return float(np.mean([each["All"]["f"] for each in per_image])), per_image
+
+
+def _sorted(gts: Captions, res: Results) -> tuple[Captions, Results]:
+    try:
+        return {key: gts[key] for key in sorted(gts)}, res
+    except TypeError:  # ids of several kinds, which have no order and which the original refuses
+        return gts, res
+
+
+def _spice_scores(counts: list[list[float]]) -> dict[str, dict[str, float]]:
+    by_kind = dict(zip(COLUMNS, counts))
+    # Cardinalities, colors and sizes are attributes; the whole is objects, attributes and relations.
+    matched, ours, theirs = (sum(column) for column in zip(*counts[:3]))
+    order = ("relation", "cardinality", "attribute", "size", "color", "object")
+    return {"All": _spice_entry(matched, ours, theirs, nothing=0.0)} | {
+        k.capitalize(): _spice_entry(*by_kind[k]) for k in order
+    }
+
+
+def _spice_entry(matched: float, ours: float, theirs: float, nothing: float = math.nan) -> dict[str, float]:
+    precision, recall, f = (matched / ours if ours else 0.0, matched / theirs, 0.0) if theirs else (nothing,) * 3
+    if matched:
+        f = 2 * precision * recall / (precision + recall)
+    return {
+        "pr": precision, "re": recall, "f": f, "tp": matched, "fp": ours - matched, "fn": theirs - matched,
+        "numImages": 1.0,
+    }  # fmt: skip

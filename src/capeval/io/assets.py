@@ -42,7 +42,7 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     kind: str
-    """encoder, checkpoint or grammar."""
+    """encoder, checkpoint, paraphrases or grammar."""
     licence: str
     files: tuple[AssetFile, ...]
     kept_as: str = ""

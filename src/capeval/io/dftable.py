@@ -29,6 +29,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from operator import lt
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,31 @@ class DfTable:
     """[M]"""
     digest: str
     """Names the contents, for signatures: equal tables have equal digests."""
+
+    def counts(self, vocabulary: Sequence[str], grams: Ints) -> Longs:
+        """With how many images each of `grams`, positions in `vocabulary` padded with -1, occurs; 0 if unknown."""
+        number, known = self._index
+        # One entry more than words: index -1, the padding of short n-grams, stays -1.
+        column_of = np.array([*(number.get(word, -1) for word in vocabulary), -1], np.int64)
+        lengths, rows = _orders(grams), column_of[grams]
+        found = np.zeros(len(grams), np.int64)
+        begin = 0
+        for order, keys in enumerate(known, 1):
+            asked = lengths == order
+            place, is_known = _find(known, rows[asked, :order])
+            found[asked] = np.where(is_known, self.df[begin + place] if len(keys) else 0, 0)
+            begin += len(keys)
+        return found
+
+    @cached_property
+    def _index(self) -> tuple[dict[str, int], list[Longs]]:
+        """The number of each word, and the n-grams of each order as `_find` knows them."""
+        orders, words = _orders(self.grams), len(self.vocabulary)
+        known = [np.arange(words, dtype=np.int64)]
+        for order in range(2, self.n + 1):
+            rows = self.grams[orders == order, :order].astype(np.int64)
+            known.append(_locate(known, rows[:, :-1]) * words + rows[:, -1])
+        return {word: i for i, word in enumerate(self.vocabulary)}, known
 
 
 def table_from_counts(
@@ -217,19 +243,26 @@ def _encode(
 
 
 def _locate(known: list[Longs], grams: Longs) -> Longs:
-    """The position of each n-gram among those of its order.
+    """The position of each n-gram among those of its order; all must be there."""
+    node, is_known = _find(known, grams)
+    if not is_known.all():
+        raise ValueError("an n-gram is there without its beginning or its end")
+    return node
+
+
+def _find(known: list[Longs], grams: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
+    """The position of each n-gram among those of its order, and whether it is there at all.
 
     `known` has for each order the n-grams as sorted numbers, made from the position of the n-gram without its last
     word, and that word.
     """
     words = len(known[0])
-    node = np.zeros(len(grams), np.int64)
+    node, is_known = np.zeros(len(grams), np.int64), np.ones(len(grams), bool)
     for column, keys in zip(grams.T, known):
         wanted = node * words + column
-        node = np.searchsorted(keys, wanted).astype(np.int64)
-        if np.any(node == len(keys)) or np.any(keys[node] != wanted):
-            raise ValueError("an n-gram is there without its beginning or its end")
-    return node
+        node = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1)).astype(np.int64)
+        is_known &= (column >= 0) & (keys[node] == wanted) if len(keys) else False
+    return node, is_known
 
 
 def _decode(header: _Header, body: bytes) -> tuple[list[str], Ints, Ints]:

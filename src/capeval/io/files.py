@@ -157,7 +157,8 @@ def _check_utf8(data: bytes, source: str) -> None:
 @contextmanager
 def writing(path: PathLike) -> Iterator[IO[bytes]]:
     """A binary stream to `path`, packed when the name ends in `.gz`. The file appears whole or not at all."""
-    if is_standard_stream(path):
+    # /dev/stdout by its name: opened as a file it would begin anew, or, where it is a pipe, not be there.
+    if is_standard_stream(path) or os.fspath(path) == "/dev/stdout":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
@@ -187,7 +188,8 @@ def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
     except BaseException as error:
         if not is_special:
             written.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        # Who reads from a pipe may stop when it has seen enough: that is no fault of the file.
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise DataError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
         raise
 

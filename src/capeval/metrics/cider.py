@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from capeval.corpus import Corpus, Ngrams
-from capeval.errors import DataError, ExpressionError
+from capeval.errors import DataError, ExpressionError, TooFewImages
 from capeval.run import Run
 from capeval.text.stem import stem
-from capeval.types import Array, Dataset, Info, Ints, Metric
+from capeval.text.tokenize import TOKENISED
+from capeval.types import Array, Dataset, Info, Ints, Longs, Metric
 
 if TYPE_CHECKING:
     from capeval.io.dftable import DfTable
@@ -25,7 +26,7 @@ CITATION = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evalu
 
 @dataclass(frozen=True)
 class Cider(Metric):
-    """`df`: where document frequencies come from: `corpus`, `coco-val2014` or the path of a table."""
+    """`df`: where document frequencies come from: `corpus`, `coco-val2014` or the path of a table, ours or pickled."""
 
     n: int = 4
     df: str = "corpus"
@@ -52,8 +53,13 @@ class Cider(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """One column for each order: mean similarity to the references."""
+        return self.stats_with(corpus, None if self.df == "corpus" else load_table(self.df))
+
+    def stats_with(self, corpus: Corpus, table: DfTable | None) -> Array:
+        """The same with a table that was read before; without one, document frequencies are those of the corpus."""
         grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
-        weights = corpus.memo(("idf", self.n, self.df, self.stem), lambda: self._idf(corpus, grams))
+        source = "" if table is None else table.digest
+        weights = corpus.memo(("idf", self.n, source, self.stem), lambda: self._idf(corpus, grams, table))
         return corpus.engine.cider_stats(
             grams.ids,
             grams.counts,
@@ -76,44 +82,36 @@ class Cider(Metric):
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
         return {"stemmer": "porter2"} | table if self.stem else table
 
-    def _idf(self, corpus: Corpus, grams: Ngrams) -> Array:
+    def _idf(self, corpus: Corpus, grams: Ngrams, table: DfTable | None) -> Array:
         """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
-        if self.df == "corpus":
+        counts: Ints | Longs
+        if table is None:
             images = len(corpus.dataset.reference_sets)
             if images < 2:
-                raise DataError(
+                raise TooFewImages(
                     f"{self.info.name} over one image is 0 for every caption, because no n-gram tells images apart. "
                     f"Use a table of document frequencies: {self.info.name}(df=coco-val2014), or one of your own made "
                     "with `capeval df`"
                 )
             counts = _document_frequency(corpus, grams)
         else:
-            images, counts = self._from_table(corpus, grams)
+            self._refuse_unfit(table, corpus.run)
+            vocabulary = _stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary
+            images, counts = table.images, table.counts(vocabulary, grams.grams)
         return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
 
-    def _from_table(self, corpus: Corpus, grams: Ngrams) -> tuple[int, Any]:
-        table = load_table(self.df)
-        wanted = {"tokenizer": corpus.run.tokenizer, "stem": self.stem, "n": self.n}
+    def _refuse_unfit(self, table: DfTable, run: Run) -> None:
+        wanted = {"tokenizer": run.tokenizer, "stem": self.stem, "n": self.n}
         found = {"tokenizer": table.tokenizer, "stem": table.stem, "n": table.n}
-        if wanted | {"n": found["n"]} != found or table.n < self.n:
+        # Whoever gives tokens knows best what they are.
+        same_words = run.tokenizer in (TOKENISED, table.tokenizer)
+        if not same_words or table.stem != self.stem or table.n < self.n:
             raise DataError(
                 f"the document-frequency table {self.df} does not fit {self.info.name}: it has {found}, and {wanted} "
                 "is needed. Make a fitting table with `capeval df`"
             )
         if table.images < 2:
             raise DataError(f"a table of document frequencies needs two images or more; {self.df} has {table.images}")
-        vocabulary = _stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary
-        number: dict[str, int] = {}
-        for i, word in enumerate(vocabulary):
-            number.setdefault(word, i)  # of words with one stem, the first stands for all
-        # One entry more than words: index -1, the padding of short n-grams, stays -1; absent words match nothing.
-        ours = np.array([number.get(word, -2) for word in table.vocabulary] + [-1], np.int32)
-        short = (table.grams[:, self.n :] == -1).all(axis=1)
-        entries, frequency = ours[table.grams[short, : self.n]], table.df[short]
-        if not len(frequency):
-            return table.images, np.zeros(len(grams.grams))
-        matches = corpus.engine.match_grams(grams.grams, np.ascontiguousarray(entries), corpus.threads)
-        return table.images, np.where(matches >= 0, frequency[np.maximum(matches, 0)], 0)
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def load_table(source: str) -> DfTable:
     """A table by the name of a built-in one or by path."""
     from capeval.io.dftable import builtin_table
 
-    is_path = "/" in source or source.endswith(".df") or Path(source).exists()
+    is_path = "/" in source or source.endswith((".df", ".p", ".pkl")) or Path(source).exists()
     path = Path(source) if is_path else builtin_table(source)
     changed = path.stat().st_mtime_ns if path.exists() else 0
     return _read_table_once(str(path.absolute()), changed)
@@ -154,9 +152,10 @@ def load_table(source: str) -> DfTable:
 @lru_cache(maxsize=4)
 def _read_table_once(path: str, changed: int) -> DfTable:
     """`changed` is when the file was: a table that was made again is read again."""
+    from capeval.io.dfpickle import is_pickle, read_pickled_table
     from capeval.io.dftable import read_table
 
-    return read_table(path)
+    return read_pickled_table(Path(path)) if is_pickle(Path(path)) else read_table(path)
 
 
 def make_table(

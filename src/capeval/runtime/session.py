@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ def open_session(source: PathLike | bytes, threads: int = 1, *, sha256: str = ""
 
     Any number of Python threads may call the session's `run` at once.
     """
+    # Before it is loaded: else it keeps a number of this machine in the user's cache, and tells its makers of itself.
+    for variable in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):  # the name was another for a while
+        os.environ.setdefault(variable, "1")
     try:
         import onnxruntime
     except ImportError:

@@ -1,6 +1,6 @@
 """METEOR's paraphrase table as a memory-mapped index.
 
-The table comes with the PyPI package `pycocoevalcap`: gzip text with three lines for each pair, a probability (which
+The table comes out of the PyPI package `pycocoevalcap`: gzip text with three lines for each pair, a probability (which
 METEOR does not use), a phrase and its paraphrase. Reading it takes many seconds, so an index of it is built once and
 kept in the cache directory under the table's sha256.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib.util
+import importlib.machinery
 import zlib
 from array import array
 from collections import defaultdict
@@ -26,10 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.errors import DataError, MissingExtra
+from capeval.io.assets import places
 from capeval.io.cache import built_once, remembered, sha256_of
 from capeval.run import Run
 from capeval.types import Ints
 
+ASSET, KEPT = "meteor-table", "english.paraphrases"
+TABLE = "paraphrase-en.gz"
+"""Its name in the package. In the cache it is not called .gz: what is written under such a name is packed."""
 MAGIC = b"capeval phrases1"
 HEADER = np.dtype([("magic", "S16"), ("words", "<i8"), ("width", "<i8"), ("nodes", "<i8"), ("pairs", "<i8")])
 DIGEST_SIZE = 32
@@ -59,16 +63,17 @@ class Phrases(NamedTuple):
 
 
 def find_table() -> Path:
-    """The paraphrase table of the installed package, which is not imported."""
-    try:
-        spec = importlib.util.find_spec("pycocoevalcap")
-    except (ImportError, ValueError):
-        spec = None
+    """The paraphrase table: one that was fetched, else that of the installed package, which is not imported."""
+    for place in places():
+        if (place / ASSET / KEPT).is_file():
+            return place / ASSET / KEPT
+    # Not `importlib.util.find_spec`: that sees what `capeval.compat.install` puts in the package's place.
+    spec = importlib.machinery.PathFinder.find_spec("pycocoevalcap")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / "meteor" / "data" / "paraphrase-en.gz"
+        path = Path(folder) / "meteor" / "data" / TABLE
         if path.is_file():
             return path
-    raise MissingExtra("METEOR's paraphrase table", "meteor")
+    raise MissingExtra("METEOR's paraphrase table", "meteor", f"`capeval data fetch {ASSET}`")
 
 
 def table_digest(table: Path, run: Run) -> str:
@@ -178,9 +183,11 @@ def _pairs(table: Path, advance: Callable[[int], None]) -> Iterator[tuple[list[b
                 del lines[:whole]
                 advance(raw.tell())
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"cannot be unpacked: {error}. Reinstall pycocoevalcap", file=str(table)) from error
+        raise DataError(
+            f"cannot be unpacked: {error}. Fetch it again, or reinstall pycocoevalcap", file=str(table)
+        ) from error
     if lines or tail:
-        raise DataError("ends within a pair of phrases. Reinstall pycocoevalcap", file=str(table))
+        raise DataError("ends within a pair of phrases. Fetch it again, or reinstall pycocoevalcap", file=str(table))
 
 
 def _word_rows(phrases: list[bytes], table: Path) -> tuple[npt.NDArray[np.bytes_], Ints]:
@@ -194,7 +201,7 @@ def _word_rows(phrases: list[bytes], table: Path) -> tuple[npt.NDArray[np.bytes_
     sizes = np.frombuffer(lengths, np.int32) if lengths else np.zeros(1, np.int32)
     longest = max(map(len, number), default=MAX_WORD + 1)
     if sizes.min() < 1 or sizes.max() > MAX_PHRASE or longest > MAX_WORD:
-        raise DataError("is not a table of paraphrases. Reinstall pycocoevalcap", file=str(table))
+        raise DataError("is not a table of paraphrases. Fetch it again, or reinstall pycocoevalcap", file=str(table))
     spelling = np.array(list(number))
     order = np.argsort(spelling, kind="stable")
     rank = np.empty(len(order), np.int32)
