@@ -62,14 +62,12 @@ def run_all(engine: Any, problem: Problem, n: int, threads: int) -> dict[str, An
     ids, counts, bounds, grams = engine.ngrams(problem.tokens, problem.offsets, n, threads)
     frequency = engine.document_frequency(ids, bounds, n, *problem.sets_arguments, len(grams), threads)
     idf = np.log(7.0) - np.log(np.maximum(1.0, frequency))
-    table = np.ascontiguousarray(grams[::-2])
     found = {
         "ids": ids,
         "counts": counts,
         "bounds": bounds,
         "grams": grams,
         "frequency": frequency,
-        "match": engine.match_grams(grams, table, threads),
         "bleu": engine.bleu_stats(ids, counts, bounds, n, problem.offsets, problem.judged, threads),
         "rouge": engine.rouge_stats(problem.tokens, problem.offsets, problem.judged, threads),
     }
@@ -175,14 +173,6 @@ def test_document_frequency_counts_a_set_once(engine: Any) -> None:
 
 
 @both_engines
-def test_match_grams(engine: Any) -> None:
-    table = np.array([[-2, 3], [4, -1], [-2, 3], [4, 5], [-1, -1]], dtype=np.int32)
-    grams = np.array([[4, 5], [5, 4], [4, -1], [-2, 3]], dtype=np.int32)
-    assert engine.match_grams(grams, table, 1).tolist() == [3, -1, 1, -1]
-    assert engine.match_grams(grams, table[:0], 1).tolist() == [-1] * 4
-
-
-@both_engines
 def test_bleu_by_hand(engine: Any) -> None:
     # "the" (0) seven times against "the cat is on the mat" and "there is a cat on the mat" (Papineni et al. 2002).
     problem = Problem([[0] * 7, [0, 1, 2, 3, 0, 4], [5, 2, 6, 1, 3, 0, 4], [], [9]], [[1, 2], [1, 4], []], [])
@@ -269,7 +259,6 @@ def good_arguments() -> dict[str, dict[str, Any]]:
     return {
         "ngrams": {**text, "n": 2, "threads": 1},
         "document_frequency": {**without_counts, **sets, "size": len(grams), "threads": 1},
-        "match_grams": {"grams": grams, "table": grams, "threads": 1},
         "bleu_stats": {**counted, "offsets": problem.offsets, **rows, "threads": 1},
         "rouge_stats": {**text, **rows, "threads": 1},
         "cider_stats": {**counted, "idf": np.ones(len(grams)), **rows, "clip": True, "sigma": 6.0, "threads": 1},

@@ -22,7 +22,6 @@ def ngrams(tokens: Ints, offsets: Longs, n: int, threads: int) -> tuple[Ints, In
 def document_frequency(
     ids: Ints, gram_offsets: Longs, n: int, group_offsets: Longs, group_captions: Ints, size: int, threads: int
 ) -> Ints: ...
-def match_grams(grams: Ints, table: Ints, threads: int) -> Ints: ...
 def bleu_stats(
     ids: Ints,
     counts: Ints,

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 
 from capeval.engine.checks import (
-    check_array,
     check_captions,
     check_grams,
     check_order,
@@ -68,20 +67,3 @@ def document_frequency(
         if occurring:
             sets_with[np.unique(np.concatenate(occurring))] += 1
     return sets_with
-
-
-def match_grams(grams: Ints, table: Ints, threads: int) -> Ints:
-    """For each row of `grams` the index of the equal row of `table`, else -1.
-
-    Table rows with a number below -1 (words that the vocabulary does not have) match nothing.
-    """
-    check_threads(threads)
-    check_array(grams, np.int32, 2, "grams")
-    check_array(table, np.int32, 2, "table")
-    if not grams.shape[1] or grams.shape[1] != table.shape[1]:
-        raise ValueError("grams and table must have equally many columns")
-    known = np.flatnonzero((table >= PADDING).all(axis=1))
-    place: dict[bytes, int] = {}
-    for index in known.tolist():
-        place.setdefault(table[index].tobytes(), index)
-    return np.array([place.get(gram.tobytes(), -1) for gram in grams], dtype=np.int32)

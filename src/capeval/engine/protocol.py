@@ -40,7 +40,6 @@ class Engine(Protocol):
         size: int,
         threads: int,
     ) -> Ints: ...
-    def match_grams(self, grams: Ints, table: Ints, threads: int) -> Ints: ...
     def bleu_stats(
         self,
         ids: Ints,

@@ -10,7 +10,7 @@ Each function stands in the file that has the name of its C++ twin's. `threads` 
 from capeval.engine.chart import parse_captions
 from capeval.engine.meteor import meteor_stats
 from capeval.engine.network import parse_network
-from capeval.engine.ngrams import document_frequency, match_grams, ngrams
+from capeval.engine.ngrams import document_frequency, ngrams
 from capeval.engine.phrases import find_phrases
 from capeval.engine.ranking import rank_stats
 from capeval.engine.rules import dependency_tuples
@@ -26,7 +26,6 @@ __all__ = [
     "dependency_tuples",
     "document_frequency",
     "find_phrases",
-    "match_grams",
     "meteor_stats",
     "ngrams",
     "parse_captions",

@@ -28,13 +28,6 @@ nb::object bind_document_frequency(const Array& ids, const Array& gram_offsets, 
     return to_numpy(without_gil([&] { return document_frequency(gram_ids, slices, n, sets, size, threads); }));
 }
 
-nb::object bind_match_grams(const Array& grams, const Array& table, int threads) {
-    const auto queries = int_rows(grams, "grams"), entries = int_rows(table, "table");
-    const auto n = static_cast<int64_t>(grams.shape(1));
-    require(n >= 1 && static_cast<int64_t>(table.shape(1)) == n, "grams and table must have equally many columns");
-    return to_numpy(without_gil([&] { return match_grams(queries, entries, n, threads); }));
-}
-
 nb::object bind_bleu_stats(const Array& ids, const Array& counts, const Array& gram_offsets, int n,
                            const Array& offsets, const nb::tuple& rows, int threads) {
     const Grams grams = grams_of(ids, counts, gram_offsets, n);
@@ -66,7 +59,6 @@ void bind_scores(nb::module_& module) {
     module.def("ngrams", &bind_ngrams, "tokens"_a, "offsets"_a, "n"_a, "threads"_a);
     module.def("document_frequency", &bind_document_frequency, "ids"_a, "gram_offsets"_a, "n"_a, "group_offsets"_a,
                "group_captions"_a, "size"_a, "threads"_a);
-    module.def("match_grams", &bind_match_grams, "grams"_a, "table"_a, "threads"_a);
     module.def("bleu_stats", &bind_bleu_stats, "ids"_a, "counts"_a, "gram_offsets"_a, "n"_a, "offsets"_a,
                "rows"_a, "threads"_a);
     module.def("rouge_stats", &bind_rouge_stats, "tokens"_a, "offsets"_a, "rows"_a, "threads"_a);

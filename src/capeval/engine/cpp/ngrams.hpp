@@ -17,7 +17,4 @@ NgramCounts ngrams(const Captions& captions, int n, int threads);
 Buffer<int32_t> document_frequency(View<int32_t> ids, View<int64_t> gram_offsets, int n, const ReferenceSets& sets,
                                    int64_t size, int threads);
 
-// For each of the rows of `grams` the index of the equal row of `table`, or -1.
-Buffer<int32_t> match_grams(View<int32_t> grams, View<int32_t> table, int64_t n, int threads);
-
 }  // namespace capeval
