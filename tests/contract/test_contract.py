@@ -29,8 +29,9 @@ from capeval.types import Dataset, Floats, Metric, Sample
 
 # Metrics that give their upper bound to a caption equal to its only reference, if it is long enough.
 MAXIMUM_IS_REACHED = {"bleu", "rouge", "cider", "cider_d"}
-# Metrics that may like another caption better than the reference itself: one that fits the picture better.
-BEYOND_REFERENCES = {"tiger"}
+# Metrics that may like another caption better than the reference itself: one that fits the picture better, or, by a
+# network that is free to weigh features as it learned to, one whose features look more like those of people's captions.
+BEYOND_REFERENCES = {"tiger", "nneval"}
 # Of the drawn pictures.
 REGIONS, WIDTH = 49, 1280
 

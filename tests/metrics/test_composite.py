@@ -21,7 +21,7 @@ from capeval.metrics.composite import Composite
 from capeval.metrics.spider import Spider
 from capeval.registry import complete, parse, parse_all
 from capeval.run import Run
-from capeval.scene.fast.parser import FastParser
+from capeval.scene.fast.parser import FastParser, fast_parser
 from capeval.types import Array, Dataset, Info, Sample
 
 
@@ -115,6 +115,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     monkeypatch.setattr(spice, "tuples_from_file", from_file)
     monkeypatch.setattr(FastParser, "tuples", tuples)
+    monkeypatch.setattr(fast_parser(), "remembered", {})  # whatever tests before have parsed
     return found
 
 
