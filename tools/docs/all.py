@@ -10,6 +10,7 @@ changed or a new one came, only that metric is scored. Parses and features of pi
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ def command(page: str, data: list[str], images: list[str]) -> list[str]:
     """How a page is made; `data` and `images` are options."""
     if page == "leaderboard":
         chosen = [part for name in [*metric_classes(), *FORMS] for part in ("-m", name)]
-        written = ["--markdown", str(DOCS / "leaderboard.md")]
+        written = ["--markdown", "docs/leaderboard.md"]  # the page shows the command, which is not of one machine alone
         return [sys.executable, "-m", "capeval", "bench", "all", *chosen, *data, *images, *written]
     looking = images if page == "benchmarks" else []
     return [sys.executable, str(HERE / f"{page}.py"), *data, *looking]
@@ -44,11 +45,15 @@ def main() -> None:
     arguments = parser.parse_args()
     if unknown := set(arguments.pages) - set(pages):
         parser.error(f"there is no page {', '.join(sorted(unknown))}; pages: {', '.join(pages)}")
-    shared = [part for name in ("data", "work") if (value := getattr(arguments, name)) for part in (f"--{name}", value)]
-    images = ["--images", arguments.images] if arguments.images else []
+    # Pages are made from the project's folder, wherever this was called from.
+    given = {
+        name: os.path.relpath(path, DOCS.parent) for name, path in vars(arguments).items() if path and name != "pages"
+    }
+    shared = [part for name in ("data", "work") if name in given for part in (f"--{name}", given[name])]
+    images = ["--images", given["images"]] if "images" in given else []
     for page in arguments.pages or pages:
         begin = time.perf_counter()
-        if subprocess.run(command(page, shared, images)).returncode:
+        if subprocess.run(command(page, shared, images), cwd=DOCS.parent).returncode:
             sys.exit(f"{page} failed; call again when it is mended: what was computed is kept")
         print(f"{page}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
 
