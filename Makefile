@@ -108,8 +108,8 @@ wheel: setup
 	  CAPEVAL_ENGINE=compiled clean/bin/python -m pytest -q -p no:cacheprovider $(INSTALLED_TESTS)
 
 docs: setup
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r docs/requirements.txt
-	$(BIN)/python -m mkdocs build --strict --site-dir build/site
+	$(BIN)/python -m pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocs-material>=9.5,<10"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir build/site
 
 # With torch: without its types mypy would know nothing of the code that trains, and judge otherwise.
 lint: torch
