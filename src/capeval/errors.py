@@ -8,6 +8,12 @@ from difflib import get_close_matches
 # What helps, in the words of Python. The command line says the same with its own options, by the same keys.
 REMEDIES = {
     "references": "Give them as `references`",
+    "columns": "Name the columns in a `Reading`: `id`, `caption`, `references`",
+    "id_column": "Name the one to use as `Reading.id`",
+    "caption_column": "Name the one to use as `Reading.caption`",
+    "reference_columns": "Name those to use as `Reading.references`",
+    "split": "Name others as `Reading.split`",
+    "several": "With `Reading(several=True)` each is a caption of its own",
     "pictures": "Give a folder of pictures as `images`, or their `features`",
     "picture": "Give it as `picture`",
     "own_features": "Give them as `features`",

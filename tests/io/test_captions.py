@@ -267,7 +267,7 @@ CANDIDATE_FAULTS: list[tuple[str, bytes, int | None, tuple[str, ...], str]] = [
     ("c.csv", b"image_id,caption,caption\n1,a,b\n", None, (), "same column twice: caption"),
     ("c.csv", b"picture,caption\n1,a\n", 1, (), "The columns there are: 'picture', 'caption'"),
     ("c.tsv", b"image_id\ttext\n1\ta\n", 1, (), "no column `caption` or `candidate`"),
-    ("c.dat", b"a dog runs\n", None, (), "no rows"),
+    ("c.dat", b"a dog, running\n", None, (), "no rows"),
     ("c.jsonl", LINE + b'{"image_id": 2, "caption": "\xff"}\n', 2, (), f"byte {len(LINE) + 28} "),
     ("c.csv", b"\xff\xfe1", 1, (), "not UTF-8: byte 0 "),
     ("c.csv", "image_id,caption\n1,é".encode()[:-1], 2, (), "not UTF-8: byte 19 "),

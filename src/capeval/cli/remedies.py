@@ -7,6 +7,12 @@ from capeval.errors import CapevalError, with_advice
 # By the keys of `capeval.errors.REMEDIES`.
 OPTIONS = {
     "references": "Give them with -r",
+    "columns": "Name the columns with --id, --caption and --references",
+    "id_column": "Name the one to use with --id",
+    "caption_column": "Name the one to use with --caption",
+    "reference_columns": "Name those to use with --references",
+    "split": "Name others with --split",
+    "several": "With --several each is scored",
     "pictures": "Give a folder of pictures with --images, or their features with --features",
     "picture": "Give it with --image",
     "own_features": "Give them with --features",

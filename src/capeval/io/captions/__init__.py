@@ -8,20 +8,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from capeval.errors import DataError
 from capeval.io.captions.blocks import candidate_blocks
 from capeval.io.captions.formats import read_table
+from capeval.io.captions.joining import Joined, join, refuse_other_lines, remarks
+from capeval.io.captions.layout import PLAIN, Reading
 from capeval.io.captions.objects import table_from_object
-from capeval.io.captions.table import CANDIDATES, REFERENCES, counted
+from capeval.io.captions.table import CANDIDATES, REFERENCES
 from capeval.io.captions.texts import Candidates, References, candidates_of, references_of
 from capeval.io.files import PathLike
-from capeval.types import Dataset
 
 __all__ = [
     "Candidates",
     "Joined",
+    "Reading",
     "References",
     "candidate_blocks",
     "candidates_from",
@@ -29,15 +29,8 @@ __all__ = [
     "read_candidates",
     "read_references",
     "references_from",
+    "remarks",
 ]
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Candidates with their references, and how many images with references no candidate asked for."""
-
-    dataset: Dataset
-    unused_images: int
 
 
 @contextmanager
@@ -53,54 +46,34 @@ def _collector_paused() -> Iterator[None]:
 
 
 @_collector_paused()
-def read_candidates(path: PathLike) -> Candidates:
-    """Candidates from a file: COCO results JSON, JSONL, CSV, TSV or Parquet; `-` is standard input."""
-    return candidates_of(read_table(path, CANDIDATES))
+def read_candidates(path: PathLike, reading: Reading = PLAIN) -> Candidates:
+    """Candidates from a file: COCO results JSON, JSONL, CSV, TSV, Parquet, lines, ...; `-` is standard input."""
+    return candidates_of(read_table(path, CANDIDATES, reading), reading)
 
 
 @_collector_paused()
-def read_references(path: PathLike, *more: PathLike) -> References:
-    """References from a file: COCO annotations, id -> captions, or rows as JSON, JSONL, CSV, TSV or Parquet.
+def read_references(path: PathLike, *more: PathLike, reading: Reading = PLAIN) -> References:
+    """References from a file: COCO annotations, id -> captions, rows, lines, or a data set's own form.
 
     Those of more files are added in their order, image by image. A caption that two files have is there twice, as it
     would be in one file.
     """
-    found = references_of(read_table(path, REFERENCES))
+    table = read_table(path, REFERENCES, reading)
+    found = references_of(table)
     for other in more:
-        for image, captions in references_of(read_table(other, REFERENCES)).items():
+        next_table = read_table(other, REFERENCES, reading)
+        if table.by_line and next_table.by_line:
+            refuse_other_lines(table, next_table)
+        for image, captions in references_of(next_table).items():
             found[image] = found.get(image, ()) + captions
     return found
 
 
-def candidates_from(obj: object, source: str = "candidates") -> Candidates:
+def candidates_from(obj: object, source: str = "candidates", reading: Reading = PLAIN) -> Candidates:
     """Candidates from a list of captions (ids "0", "1", ...), a dict id -> caption, or a list of COCO result rows."""
-    return candidates_of(table_from_object(obj, source, CANDIDATES, by_position=True))
+    return candidates_of(table_from_object(obj, source, CANDIDATES, reading, by_position=True), reading)
 
 
-def references_from(obj: object, source: str = "references") -> References:
+def references_from(obj: object, source: str = "references", reading: Reading = PLAIN) -> References:
     """References from a list of lists (ids "0", "1", ...), a dict id -> captions, COCO annotations, or rows."""
-    return references_of(table_from_object(obj, source, REFERENCES, by_position=True))
-
-
-def join(candidates: Candidates, references: References | None, *, strict: bool = False) -> Joined:
-    """Give every candidate the references of its image. `strict` refuses references that no candidate uses.
-
-    None is for metrics that need no references.
-    """
-    if references is None:
-        references = dict.fromkeys(candidates.images, ())
-    missing = [i for i, image in enumerate(candidates.images) if image not in references]
-    if missing:
-        line = candidates.lines[missing[0]] if candidates.lines else None
-        images = list(dict.fromkeys(candidates.images[i] for i in missing))
-        message = f"{counted(len(images), 'image')} of the candidates without references."
-        raise DataError(message, file=candidates.source, line=line, ids=images)
-    used: dict[str, int] = {}
-    group = [used.setdefault(image, len(used)) for image in candidates.images]
-    unused = len(references) - len(used)
-    if strict and unused:
-        message = f"{counted(unused, 'image')} with references but without a candidate."
-        raise DataError(message, file=candidates.source, ids=[image for image in references if image not in used])
-    sets = [references[image] for image in used]
-    dataset = Dataset(candidates.ids, candidates.images, candidates.captions, sets, group, candidates.systems)
-    return Joined(dataset, unused)
+    return references_of(table_from_object(obj, source, REFERENCES, reading, by_position=True))

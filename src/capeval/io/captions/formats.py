@@ -1,4 +1,4 @@
-"""From a file to a table of raw values: JSON, JSONL, CSV, TSV and Parquet.
+"""From a file to a table of raw values: JSON, JSONL, CSV, TSV, Parquet and lines of text.
 
 JSON is decoded straight into typed rows; only when that fails is it read again the slow way, which accepts more and can
 tell what is wrong and where.
@@ -8,48 +8,73 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from capeval.errors import DataError
-from capeval.io import longcells
+from capeval.io.captions.cells import check_header, csv_tables, delimiter_of
+from capeval.io.captions.layout import PLAIN, Layout, Reading, layout_of
+from capeval.io.captions.lines import ENDINGS, WITH_IDS, table_from_lines
 from capeval.io.captions.objects import table_from_object
+from capeval.io.captions.rows import from_mappings, laid_out
 from capeval.io.captions.table import (
     ANNOTATIONS,
     REFERENCES,
     AnnotationFile,
     Kind,
     Table,
-    counted,
     describe,
     made_table,
     repeats,
     table_from_structs,
     without_blanks,
 )
-from capeval.io.files import PathLike, format_from_name, import_pyarrow, read_bytes, source_name, utf8_without_bom
+from capeval.io.files import (
+    PathLike,
+    format_from_name,
+    import_pyarrow,
+    is_standard_stream,
+    read_bytes,
+    source_name,
+    utf8_without_bom,
+)
 
 
-def read_table(path: PathLike, kind: Kind) -> Table:
+def read_table(path: PathLike, kind: Kind, reading: Reading = PLAIN) -> Table:
     source, data = source_name(path), read_bytes(path)
     file_format = format_from_name(path) or _sniff(data)
     if data and file_format == "parquet":
-        return _table_from_parquet(data, source, kind)
+        return _table_from_parquet(data, source, kind, reading)
     data = utf8_without_bom(data, source)
     if not data or data.isspace():
         raise DataError("the file is empty", file=source)
-    readers: dict[str, Callable[[bytes, str, Kind], Table]] = {
+    if file_format in ("csv", "tsv") and not format_from_name(path) and _holds_lines(path, data, kind, reading):
+        return table_from_lines(data, source, kind, reading)
+    readers: dict[str, Callable[[bytes, str, Kind, Reading], Table]] = {
         "json": _table_from_json,
         "jsonl": _table_from_jsonl,
         "csv": _table_from_csv,
         "tsv": _table_from_tsv,
     }
-    return readers[file_format](data, source, kind)
+    return readers[file_format](data, source, kind, reading)
+
+
+def _holds_lines(path: PathLike, data: bytes, kind: Kind, reading: Reading) -> bool:
+    """Whether a file whose name does not tell is lines of text: its first line has no names of columns."""
+    first = data.lstrip().split(b"\n", 1)[0].decode(errors="replace")
+    delimiter = delimiter_of(first, ",")
+    names = [name.strip() for name in first.split(delimiter)]
+    if {*names} & {*kind.image_names, *kind.text_names, *reading.id} or layout_of(names, kind, reading, str(path)):
+        return False
+    ending = Path(os.fspath(path).lower().removesuffix(".gz")).suffix
+    is_stream = is_standard_stream(path)
+    return delimiter not in first or (ending in ENDINGS and not is_stream) or bool(WITH_IDS.match(first))
 
 
 def _sniff(data: bytes) -> str:
@@ -67,49 +92,103 @@ def _sniff(data: bytes) -> str:
     return "tsv" if b"\t" in text[: end or None] else "csv"
 
 
-def _table_from_json(data: bytes, source: str, kind: Kind) -> Table:
+def _table_from_json(data: bytes, source: str, kind: Kind, reading: Reading) -> Table:
     try:
-        if data.lstrip()[:1] == b"[":
+        if data.lstrip()[:1] == b"[" and _is_ours(_first_names(data), source, kind, reading):
             rows = msgspec.json.decode(data, type=kind.rows)
             return table_from_structs(rows, source, kind)
-        if kind is REFERENCES and b'"annotations"' in data:
+        if kind is REFERENCES and b'"annotations"' in data and not (reading.id or reading.split or _is_vizwiz(data)):
             annotations = msgspec.json.decode(data, type=AnnotationFile).annotations
             if annotations is not UNSET:
                 return table_from_structs(annotations, source, ANNOTATIONS)
     except (msgspec.DecodeError, RecursionError):
         pass  # below it is read again, to accept what is legal though unusual and to explain the rest
-    return table_from_object(_parse_json(data, source), source, kind)
+    return table_from_object(_parse_json(data, source), source, kind, reading)
 
 
-def _table_from_jsonl(data: bytes, source: str, kind: Kind) -> Table:
+def _is_vizwiz(data: bytes) -> bool:
+    """Whether annotations say of themselves that they do not count."""
+    return b'"is_rejected"' in data or b'"is_precanned"' in data
+
+
+def _first_names(data: bytes) -> list[str]:
+    """The names in the first object of a list; none where that cannot be told at once."""
+    begin = data.find(b"{")
+    head = data[begin : begin + 65536].decode(errors="ignore")
+    try:
+        first, _ = json.JSONDecoder().raw_decode(head)
+    except (ValueError, RecursionError):
+        return []
+    return list(first) if isinstance(first, dict) else []
+
+
+def _is_ours(names: Sequence[str], source: str, kind: Kind, reading: Reading) -> bool:
+    """Whether rows with these names can be decoded at once: ours are there, and nothing else is asked for."""
+    if reading.split and "split" in names:
+        return False
+    has_ours = any(name in names for name in kind.image_names) and any(name in names for name in kind.text_names)
+    return not names or (has_ours and layout_of(names, kind, reading, source) is None)
+
+
+def _table_from_jsonl(data: bytes, source: str, kind: Kind, reading: Reading) -> Table:
     # BytesIO ends lines at \n only: the other line breaks of Unicode may stand inside a caption.
-    return next(jsonl_tables(io.BytesIO(data), source, kind))
+    return next(jsonl_tables(io.BytesIO(data), source, kind, reading=reading))
 
 
-def jsonl_tables(lines: Iterable[bytes], source: str, kind: Kind, size: int | None = None) -> Iterator[Table]:
+def jsonl_tables(
+    lines: Iterable[bytes], source: str, kind: Kind, size: int | None = None, reading: Reading = PLAIN
+) -> Iterator[Table]:
     """Tables of so many rows each, the last of fewer; one of all rows without a size."""
     decode = msgspec.json.Decoder(kind.row).decode
+    layout: Layout | None = None
     rows, numbers, before = list[Any](), array("q"), 0
+
+    def table() -> Table:
+        if layout:
+            return from_mappings(rows, source, kind, layout, "line", numbers)
+        return table_from_structs(rows, source, kind, "line", numbers)
+
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
-        try:
-            row = decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            row = _struct_from_line(line, number, source, kind)
+        if not rows and not before:  # the first row tells what the others are like
+            names = _names_in_line(line)
+            layout = layout_of(names, kind, reading, source)
+            if layout:
+                reading.tell(f"{source}: {layout.described(names)}")
+        if layout:
+            row = _object_in_line(line, number, source)
+        else:
+            try:
+                row = decode(line)
+            except (msgspec.DecodeError, RecursionError):
+                row = _struct_from_line(line, number, source, kind)
         rows.append(row)
         numbers.append(number)
         if len(rows) == size:
-            yield table_from_structs(rows, source, kind, "line", numbers)
+            yield table()
             rows, numbers, before = [], array("q"), before + len(rows)
     if rows or not before:
-        yield table_from_structs(rows, source, kind, "line", numbers)
+        yield table()
 
 
-def _struct_from_line(line: bytes, number: int, source: str, kind: Kind) -> Any:
+def _names_in_line(line: bytes) -> list[str]:
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    return list(row) if isinstance(row, dict) else []
+
+
+def _object_in_line(line: bytes, number: int, source: str) -> dict[str, Any]:
     row = _parse_json(line, source, number)
     if not isinstance(row, dict):
         raise DataError(f"a JSON object is needed, not {describe(row)}", file=source, line=number)
+    return row
+
+
+def _struct_from_line(line: bytes, number: int, source: str, kind: Kind) -> Any:
+    row = _object_in_line(line, number, source)
     return kind.row(**{name: row[name] for name in kind.fields if name in row})  # types are checked later
 
 
@@ -138,79 +217,31 @@ def _parse_json(data: bytes, source: str, line: int | None = None) -> Any:
         raise DataError(f"broken JSON: {error}", file=source, line=line) from None
 
 
-def _table_from_tsv(data: bytes, source: str, kind: Kind) -> Table:
-    return _table_from_csv(data, source, kind, delimiter="\t")
+def _table_from_tsv(data: bytes, source: str, kind: Kind, reading: Reading) -> Table:
+    return _table_from_csv(data, source, kind, reading, delimiter="\t")
 
 
-def _table_from_csv(data: bytes, source: str, kind: Kind, delimiter: str = ",") -> Table:
-    return next(csv_tables(io.BytesIO(data), source, kind, delimiter))
+def _table_from_csv(data: bytes, source: str, kind: Kind, reading: Reading, delimiter: str = ",") -> Table:
+    return next(csv_tables(io.BytesIO(data), source, kind, delimiter, reading=reading))
 
 
-def csv_tables(
-    stream: IO[bytes], source: str, kind: Kind, delimiter: str = ",", size: int | None = None
-) -> Iterator[Table]:
-    """Tables of so many rows each, the last of fewer; one of all rows without a size."""
-    rows, numbers, before = list[list[str]](), array("q"), 0
-    header: list[str] = []
-    for number, cells in _csv_rows(stream, source, delimiter):
-        if not header:
-            header = [name.strip() for name in cells]
-            check_header(header, source)
-        elif len(cells) != len(header):
-            message = f"{counted(len(cells), 'cell')} under a header of {len(header)}"
-            raise DataError(f"{message}. A caption that holds the delimiter needs quotes", file=source, line=number)
-        else:
-            rows.append(cells)
-            numbers.append(number)
-        if len(rows) == size:
-            yield _table_of_cells(rows, numbers, header, source, kind)
-            rows, numbers, before = [], array("q"), before + len(rows)
-    if rows or not before:
-        yield _table_of_cells(rows, numbers, header, source, kind)
-
-
-def _table_of_cells(rows: list[list[str]], numbers: array[int], header: list[str], source: str, kind: Kind) -> Table:
-    places = {name: header.index(name) for name in kind.fields if name in header}
-    columns: dict[str, list[Any]] = {name: [cells[place] for cells in rows] for name, place in places.items()}
-    return made_table(source, kind, without_blanks(columns, kind), "line", numbers, header)
-
-
-def _csv_rows(stream: IO[bytes], source: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row that is not blank, with the number of the line where it begins; quoted cells may hold line breaks."""
-    number = 1
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    reader = longcells.reader(text, delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if cells:
-                yield number, cells
-            number = reader.line_num + 1
-    except longcells.Error as error:
-        message = f"broken table: {error}. A cell that holds quotes must be quoted, with each quote inside doubled"
-        raise DataError(message, file=source, line=number) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8: {error.reason}", file=source, line=number) from None
-    finally:
-        with suppress(ValueError):  # its owner has closed it already
-            text.detach()
-
-
-def check_header(header: Sequence[str], source: str) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1 and name})
-    if repeated:
-        raise DataError(f"the header has the same column twice: {', '.join(repeated)}", file=source)
-
-
-def _table_from_parquet(data: bytes, source: str, kind: Kind) -> Table:
+def _table_from_parquet(data: bytes, source: str, kind: Kind, reading: Reading) -> Table:
     arrow, parquet = import_pyarrow()
     try:
         file = parquet.ParquetFile(arrow.BufferReader(data))
         header = list(file.schema_arrow.names)
         check_header(header, source)
+        layout = layout_of(header, kind, reading, source)
         wanted = [name for name in kind.fields if name in header]
+        if layout:
+            wanted = layout.columns()
         values = file.read(columns=wanted)
         columns = {name: values.column(name).to_pylist() for name in wanted}
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"not a readable Parquet file: {error}", file=source) from error
+    numbers = range(1, file.metadata.num_rows + 1)
+    if layout:
+        reading.tell(f"{source}: {layout.described(header)}")
+        return laid_out(source, kind, layout, columns.__getitem__, "row", numbers, header)
     columns = without_blanks(columns, kind)
-    return made_table(source, kind, columns, "row", range(1, file.metadata.num_rows + 1), header)
+    return made_table(source, kind, columns, "row", numbers, header)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any
@@ -90,25 +90,30 @@ class Table:
     numbers: Sequence[int]
     header: Sequence[str] | None = None
     """All columns of the file, where it has a header."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What the file calls a field, where that is another name than ours."""
+    by_line: bool = False
+    """Whether rows go by the number of their line."""
 
     def column(self, names: Sequence[str]) -> tuple[str, list[Any]]:
         """The first of these fields that there is, with its name."""
         for name in names:
             if name in self.columns:
-                return name, self.columns[name]
+                return self.called.get(name, name), self.columns[name]
         either = " or ".join(f"`{name}`" for name in names)
+        remedy = "columns" if self.kind is not ANNOTATIONS else ""
         if self.header is None:
-            self.refuse(range(len(self.numbers)), f"{either} is missing")
+            self.refuse(range(len(self.numbers)), f"{either} is missing", remedy=remedy)
         there = ", ".join(map(repr, self.header or ()))
         message = f"no column {either} in this table of {self.kind.noun}. The columns there are: {there}"
-        raise DataError(message, file=self.source, line=1 if self.unit == "line" else None)
+        raise DataError(message, file=self.source, line=1 if self.unit == "line" else None, remedy=remedy)
 
     def part(self, begin: int, end: int) -> Table:
         """Some of its rows."""
         columns = {name: values[begin:end] for name, values in self.columns.items()}
-        return Table(self.source, self.kind, columns, self.unit, self.numbers[begin:end], self.header)
+        return replace(self, columns=columns, numbers=self.numbers[begin:end])
 
-    def refuse(self, rows: Sequence[int], problem: str, ids: Sequence[Any] = ()) -> None:
+    def refuse(self, rows: Sequence[int], problem: str, ids: Sequence[Any] = (), remedy: str = "") -> None:
         """Raise if there are rows with this problem: the place of the first, how many, and which of the ids."""
         if not rows:
             return
@@ -116,7 +121,7 @@ class Table:
         place, line = ("", number) if self.unit == "line" else (f"{self.unit} {number}: ", None)
         total = f" ({len(rows)} rows like this)" if len(rows) > 1 else ""
         shown = dict.fromkeys(text for text in (id_text(ids[i]) for i in rows if ids) if text is not None)
-        raise DataError(f"{place}{problem}{total}.", file=self.source, line=line, ids=list(shown))
+        raise DataError(f"{place}{problem}{total}.", file=self.source, line=line, ids=list(shown), remedy=remedy)
 
 
 def made_table(

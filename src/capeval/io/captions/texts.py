@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from msgspec import UNSET
 
+from capeval.io.captions.layout import PLAIN, Reading
 from capeval.io.captions.table import Table, id_text, is_encodable, problem_with, repeats
 
 References = dict[str, tuple[str, ...]]
@@ -26,32 +27,91 @@ class Candidates:
     systems: list[str]
     lines: Sequence[int] = field(default=(), compare=False, repr=False)
     """The line of each row in the file, where its format has lines; only error messages need it."""
+    references: References | None = field(default=None, repr=False)
+    """Those that stand in the same file, where somebody looked for them."""
+    by_line: bool = False
+    """Whether captions go by the number of their line, as their references must then."""
 
 
-def candidates_of(table: Table) -> Candidates:
+def candidates_of(table: Table, reading: Reading = PLAIN) -> Candidates:
+    if reading.several:
+        table = one_a_row(table)
     own_ids = table.columns.get("id", ())
     images = _ids(table, *table.column(table.kind.image_names), own_ids)
     captions = _captions(table, *table.column(table.kind.text_names), images)
     ids, systems = images, [""] * len(images)
+    if reading.several:
+        own_ids = _numbered_ids(images, systems_of(table, images), own_ids)
     if own_ids:
         given = [image if own is UNSET else own for image, own in zip(images, own_ids, strict=True)]
         ids = _ids(table, "id", given, images)
-    if "system" in table.columns:
-        systems = _systems(table, table.columns["system"], images)
+    systems = systems_of(table, images)
     _refuse_repeats(table, ids, systems)
-    return Candidates(table.source, ids, images, captions, systems, table.numbers if table.unit == "line" else ())
+    lines = table.numbers if table.unit == "line" else ()
+    own = own_references(table, images) if "references" in table.columns else None
+    return Candidates(table.source, ids, images, captions, systems, lines, own, table.by_line)
+
+
+def systems_of(table: Table, images: list[str]) -> list[str]:
+    return _systems(table, table.columns["system"], images) if "system" in table.columns else [""] * len(images)
+
+
+def one_a_row(table: Table) -> Table:
+    """The same candidates, where a row has a list of them, in a row each."""
+    text, captions = next(
+        ((name, table.columns[name]) for name in table.kind.text_names if name in table.columns), ("", [])
+    )
+    if {list, tuple}.isdisjoint(map(type, captions)):
+        return table
+    lists = [value if isinstance(value, (list, tuple)) else [value] for value in captions]
+    counts = [len(each) for each in lists]
+    columns = {
+        name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
+        for name, values in table.columns.items()
+    }
+    columns[text] = [caption for each in lists for caption in each]
+    numbers = [number for number, count in zip(table.numbers, counts, strict=True) for _ in range(count)]
+    return replace(table, columns=columns, numbers=numbers)
+
+
+def _numbered_ids(images: list[str], systems: list[str], own: Sequence[Any]) -> list[Any]:
+    """Ids for several captions of an image: those of their own, else `IMAGE#1`, `IMAGE#2`, ..."""
+    keys = list(zip(images, systems, strict=True))
+    counts, seen = Counter(keys), Counter[Any]()
+    ids: list[Any] = []
+    for key, given in zip(keys, own or [UNSET] * len(images), strict=True):
+        seen[key] += 1
+        numbered = key[0] if counts[key] == 1 else f"{key[0]}#{seen[key]}"
+        ids.append(numbered if given is UNSET else given)
+    return ids
+
+
+def own_references(table: Table, images: list[str]) -> References:
+    """References that stand in the rows of the candidates; rows of one image have the same."""
+    raw = table.columns["references"]
+    lists = [value if isinstance(value, (list, tuple)) else [value] for value in raw]
+    sets = [tuple(_cleaned(texts)) for texts in lists]
+    bad = [i for i, texts in enumerate(sets) if not texts or None in texts]
+    table.refuse(bad, "no references in this row, or one that is no text", images)
+    found: dict[str, tuple[str | None, ...]] = {}
+    others = [i for i, image in enumerate(images) if found.setdefault(image, sets[i]) != sets[i]]
+    table.refuse(others, "other references than an earlier row of the image has", images)
+    return cast(References, found)
 
 
 def _refuse_repeats(table: Table, ids: list[str], systems: list[str]) -> None:
     again = repeats(list(zip(ids, systems, strict=True)) if any(systems) else ids)
     if again and ("id" not in table.columns or table.columns["id"][again[0]] is UNSET):
-        problem = "more than one candidate for an image. Give each row its own `id`, or a `system`"
+        problem, remedy = "more than one candidate for an image. Give each row its own `id`, or a `system`", "several"
     else:
-        problem = "repeated id"
-    table.refuse(again, problem, ids)
+        problem, remedy = "repeated id", ""
+    table.refuse(again, problem, ids, remedy)
 
 
 def references_of(table: Table) -> References:
+    if table.by_line:  # a blank line is no reference, but its image counts
+        captions = table.columns[table.kind.text_names[0]]
+        return {image: tuple(texts) for image, texts in zip(table.columns["image_id"], captions, strict=True)}
     image_name, images = table.column(table.kind.image_names)
     name, texts = table.column(table.kind.text_names)
     if not {list, tuple}.isdisjoint(map(type, texts)):
@@ -103,7 +163,9 @@ def _complete(
     """The texts, once it is sure that none of them is None, which stands for a raw value of the wrong type."""
     if None in texts:
         bad = [i for i, text in enumerate(texts) if text is None]
-        table.refuse(bad, problem_with(name, raw[bad[0]], wanted), known)
+        is_list = name in table.kind.text_names or name in table.called.values()
+        several = "several" if is_list and isinstance(raw[bad[0]], (list, tuple)) and len(raw[bad[0]]) > 1 else ""
+        table.refuse(bad, problem_with(name, raw[bad[0]], wanted), known, several)
     return cast(list[str], texts)
 
 
