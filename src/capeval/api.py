@@ -28,7 +28,7 @@ from capeval.types import Features, Metric
 if TYPE_CHECKING:
     from capeval.scene import SceneGraph
 
-Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any]
+Captions = str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any] | captions.Candidates
 
 
 def score(
@@ -41,6 +41,7 @@ def score(
     tokenizer: str = "ptb",
     threads: int | None = None,
     strict: bool = False,
+    reading: captions.Reading | None = None,
 ) -> Result:
     """Scores captions.
 
@@ -49,14 +50,16 @@ def score(
     `metrics`: expressions such as "bleu_4" or "cider_d(df=coco-val2014)", or metric objects; all metrics without it.
     `images`: for metrics that look at pictures, a folder of them or a dict id -> file.
     `features`: instead of pictures what `capeval features` made of them, or .npy, .npz or .h5.
+    `reading`: names of columns, the split, and so on, for files and rows that do not speak for themselves.
 
-    Metrics that need nothing but pictures go without references.
+    References may stand in the rows of the candidates. Metrics that need nothing but pictures go without.
     """
     if isinstance(candidates, list | tuple) and isinstance(references, list | tuple):
         _refuse_unequal(candidates, references)
-    known = None if references is None else _references(references)
-    dataset = captions.join(_candidates(candidates), known, strict=strict).dataset
     run = _run(tokenizer, threads)
+    reading = _reading(reading, references)
+    known = None if references is None else _references(references, reading)
+    dataset = captions.join(_candidates(candidates, reading), known, strict=strict).dataset
     dataset.features = open_pictures(images, features, run)
     return evaluate(dataset, metrics, run)
 
@@ -102,13 +105,15 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
+    reading: captions.Reading | None = None,
 ) -> Compared:
     """Scores two systems on the same images and tells which differences are more than chance.
 
-    References, `images` and `features` are as in `score`.
+    References, `images`, `features` and `reading` are as in `score`.
     """
-    both = _side_by_side(_candidates(a), _candidates(b))
-    dataset = captions.join(both, None if references is None else _references(references)).dataset
+    reading = _reading(reading, references)
+    both = _side_by_side(_candidates(a, reading), _candidates(b, reading))
+    dataset = captions.join(both, None if references is None else _references(references, reading)).dataset
     run = _run(tokenizer, threads, progress)
     dataset.features = open_pictures(images, features, run)
     result = evaluate(dataset, metrics, run)
@@ -172,16 +177,22 @@ def _refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> Non
         raise DataError(f"{len(candidates)} candidates but {len(references)} lists of references, which go by position")
 
 
-def _candidates(source: Captions) -> captions.Candidates:
-    return (
-        captions.read_candidates(source) if isinstance(source, str | os.PathLike) else captions.candidates_from(source)
-    )
+def _reading(given: captions.Reading | None, references: Captions | None) -> captions.Reading:
+    return replace(given or captions.Reading(), own_references=references is None)
 
 
-def _references(source: Captions) -> captions.References:
-    return (
-        captions.read_references(source) if isinstance(source, str | os.PathLike) else captions.references_from(source)
-    )
+def _candidates(source: Captions, reading: captions.Reading) -> captions.Candidates:
+    if isinstance(source, captions.Candidates):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return captions.read_candidates(source, reading)
+    return captions.candidates_from(source, reading=reading)
+
+
+def _references(source: Captions, reading: captions.Reading) -> captions.References:
+    if isinstance(source, str | os.PathLike):
+        return captions.read_references(source, reading=reading)
+    return captions.references_from(source, reading=reading)
 
 
 def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Candidates:
@@ -211,4 +222,6 @@ def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Ca
         a.images + a.images,
         a.captions + [b.captions[i] for i in order],
         ["a"] * len(a.ids) + ["b"] * len(a.ids),
+        references=a.references,
+        by_line=a.by_line,
     )

@@ -23,12 +23,14 @@ from capeval.cli.paths import Command, Reads, Writes, WritesInto, refuse_overwri
 TEXTS = {
     "bench run": {"combine", "counts", "human", "variants"},
     "bench rows": {"human", "variants"},
+    "compare": {"caption", "ids", "split"},
     "data fetch": {"name", "url"},
     "explain": {"metric", "candidate", "references"},
     "ground": {"caption", "references"},
     "lece-system": {"settings"},
     "report": {"title"},
     "robust curves": {"gammas"},
+    "score": {"caption", "ids", "split"},
     "train": {"name", "settings", "device"},
 }
 KNOWN = (Reads, Writes, WritesInto, click.Choice, click.IntRange, click.FloatRange, click.types.BoolParamType)

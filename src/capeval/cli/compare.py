@@ -29,6 +29,14 @@ from capeval.cli.common import (
 )
 from capeval.cli.paths import Command, Reads
 from capeval.cli.progress import running
+from capeval.cli.reading import (
+    caption_option,
+    id_option,
+    reading_of,
+    references_option_read,
+    refuse_unknown_columns,
+    split_option,
+)
 
 
 @click.command("compare", cls=Command)
@@ -41,6 +49,9 @@ from capeval.cli.progress import running
     metrics_option,
     format_option,
     json_option,
+    id_option,
+    caption_option,
+    split_option,
     tokenizer_option,
     threads_option,
     resamples_option,
@@ -55,6 +66,9 @@ def compare_command(
     metrics: tuple[str, ...],
     format_: str,
     json_file: str | None,
+    ids: tuple[str, ...],
+    caption: str | None,
+    split: str | None,
     tokenizer: str,
     threads: int,
     resamples: int,
@@ -71,16 +85,18 @@ def compare_command(
     """
     wanted = checked(metrics)
     refuse_both_pictures(images, features)
-    if not references:
-        refuse_without_references(wanted, bool(images or features))
     from capeval.api import compare
-    from capeval.io.captions import read_references
+    from capeval.io.captions import read_candidates
 
     with running(tokenizer, threads) as run:
         run.progress.step("reading files")
-        known = read_references(*references) if references else None
+        reading, known = references_option_read(references, reading_of(run, ids, caption, split))
+        both = read_candidates(a, reading), read_candidates(b, reading)
+        refuse_unknown_columns(reading)
+        if known is None and both[0].references is None:
+            refuse_without_references(wanted, bool(images or features))
         found = compare(
-            a, b, known, wanted, images=images, features=features,
+            *both, known, wanted, images=images, features=features,
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=run.progress,
         )  # fmt: skip
     keep_json(json_file, found.document(a, b))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +68,9 @@ class WritesInto(click.types.StringParamType):
 class Command(click.Command):
     """A command that is refused where it would write over what it reads, or write one file twice."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, files_after_references(self, args))
+
     def invoke(self, ctx: click.Context) -> Any:
         refuse_overwriting(self, ctx.params)
         return super().invoke(ctx)
@@ -75,6 +78,29 @@ class Command(click.Command):
 
 class Group(click.Group):
     command_class = Command
+
+
+def files_after_references(command: click.Command, args: Sequence[str]) -> list[str]:
+    """`-r a -r b` for `-r a b`, as the shell makes it of `-r ref*.txt`, once all arguments of the command are there."""
+    options = {name: each for each in command.params if isinstance(each, click.Option) for name in each.opts}
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    if any(each.nargs != 1 for each in arguments):
+        return list(args)
+    written: list[str] = []
+    places, rest = 0, list(args)
+    while rest:
+        word = rest.pop(0)
+        written.append(word)
+        if word == "--":
+            return [*written, *rest]
+        option = options.get(word)
+        if option is None:
+            places += not (word.startswith("-") and word != "-")
+        elif not option.is_flag and rest:
+            written.append(rest.pop(0))
+            while option.name == "references" and places >= len(arguments) and rest and not rest[0].startswith("-"):
+                written += [word, rest.pop(0)]
+    return written
 
 
 class _Output(NamedTuple):

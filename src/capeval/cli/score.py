@@ -34,9 +34,18 @@ from capeval.cli.common import (
 )
 from capeval.cli.paths import Command, Reads, Writes
 from capeval.cli.progress import running
+from capeval.cli.reading import (
+    caption_option,
+    id_option,
+    reading_of,
+    references_option_read,
+    refuse_unknown_columns,
+    several_option,
+    split_option,
+)
 from capeval.cli.report import check_report_options, write_score_report
 from capeval.evaluate import evaluate
-from capeval.io.captions import join, read_candidates, read_references
+from capeval.io.captions import Joined, join, read_candidates, remarks
 from capeval.results import Ranges, Result
 from capeval.runtime.pictures import open_pictures
 from capeval.types import Array
@@ -60,6 +69,10 @@ from capeval.types import Array
                  help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
     click.option("--save", metavar="FILE", type=Writes(), help="Keep the statistics, for `capeval join`."),
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
+    id_option,
+    caption_option,
+    split_option,
+    several_option,
     tokenizer_option,
     threads_option,
     resamples_option,
@@ -79,6 +92,10 @@ def score_command(
     files: tuple[str, ...],
     save: str | None,
     strict: bool,
+    ids: tuple[str, ...],
+    caption: str | None,
+    split: str | None,
+    several: bool,
     tokenizer: str,
     threads: int,
     resamples: int,
@@ -91,24 +108,27 @@ def score_command(
     capeval score results.jsonl.gz -r refs.json -m bleu -m 'cider_d(df=coco-val2014)' --format json
     capeval score results.csv -r refs.json --per-caption scores.csv --intervals
     capeval score results.json -r refs.json --report report.html --scores clipscore.csv
+    capeval score predictions.jsonl                 (rows with a prediction and its references)
+    capeval score hyp.txt -r ref0.txt -r ref1.txt   (line by line)
 
     Rows with a `system` field are scored system by system. The signature beside each score names all that decides
     it; quote it with the number.
     """
     wanted = checked(metrics)
     refuse_both_pictures(images, features)
-    if not references:
-        refuse_without_references(wanted, bool(images or features))
     check_report_options(page, files)
     if per_caption:
         note_unknown_ending(per_caption)
     with running(tokenizer, threads) as run:
         run.progress.step("reading files")
-        known = read_references(*references) if references else None
-        joined = join(read_candidates(candidates), known, strict=strict)
+        reading, known = references_option_read(references, reading_of(run, ids, caption, split, several))
+        read = read_candidates(candidates, reading)
+        refuse_unknown_columns(reading)
+        if known is None and read.references is None:
+            refuse_without_references(wanted, bool(images or features))
+        joined = join(read, known, strict=strict)
         joined.dataset.features = open_pictures(images, features, run)
-        if joined.unused_images:
-            note(f"{joined.unused_images} images with references have no candidate and are left out.")
+        note_join(joined)
         elsewhere: dict[str, Array] = {}
         if files:  # what is wrong with them shows before the scoring
             from capeval.report.inputs import read_beside
@@ -136,6 +156,18 @@ def score_command(
                 write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
     keep_json(json_file, document)
     print_result(result, ranges if intervals else {}, format_)
+
+
+def note_join(joined: Joined) -> None:
+    if joined.endings:
+        note(f"Images go by their names without endings ({joined.endings}), as not all ids have them.")
+    if joined.unused_images:
+        have = "image with references has" if joined.unused_images == 1 else "images with references have"
+        note(
+            f"{joined.unused_images:,} {have} no candidate and {'is' if joined.unused_images == 1 else 'are'} left out."
+        )
+    for remark in remarks(joined.dataset):
+        note(f"{remark}.")
 
 
 def note_unknown_ending(path: str) -> None:

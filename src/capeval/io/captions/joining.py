@@ -86,11 +86,11 @@ def refuse_other_lines(first: Table, other: Table) -> None:
 
 
 def _refuse_other_count(candidates: Candidates, references: References) -> None:
-    lines = len(candidates.images)
-    if list(references) != candidates.images:
+    images = list(dict.fromkeys(candidates.images))
+    if list(references) != images:
         raise DataError(
-            f"{counted(lines, 'line')}, but the references are {len(references)} or go by ids: a file of lines goes "
-            "with files of lines, line by line",
+            f"{counted(len(images), 'line')}, but the references are {len(references)} or go by ids: a file of lines "
+            "goes with files of lines, line by line",
             file=candidates.source,
         )
 
