@@ -102,7 +102,7 @@ wheel: setup
 	if [ "$$(uname)" = Linux ]; then PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair -w dist build/wheel/*.whl; \
 	  else mv build/wheel/*.whl dist; fi
 	$(PYTHON) -m venv build/wheel/clean
-	build/wheel/clean/bin/python -m pip install -q --disable-pip-version-check dist/*.whl pytest hypothesis
+	build/wheel/clean/bin/python -m pip install -q --disable-pip-version-check dist/*.whl pytest hypothesis pillow
 	cp -r tests tools/check_installed.py pyproject.toml build/wheel
 	cd build/wheel && clean/bin/python -I check_installed.py && \
 	  CAPEVAL_ENGINE=compiled clean/bin/python -m pytest -q -p no:cacheprovider $(INSTALLED_TESTS)

@@ -227,6 +227,18 @@ def test_installed_modules_do_not_hide_the_paraphrase_table(client: Any, table: 
     assert find_table() == before
 
 
+def test_a_copy_inside_a_project_is_ours_too() -> None:
+    """As in nlg-eval, whose own package is real."""
+    program = (
+        "import sys, types; sys.modules['project'] = package = types.ModuleType('project'); package.__path__ = []\n"
+        "from capeval import compat; compat.install('project.pycocoevalcap')\n"
+        "from project.pycocoevalcap.bleu.bleu import Bleu\nimport project.pycocoevalcap.spice.spice as spice\n"
+        "assert Bleu is compat.Bleu; assert spice.Spice is compat.Spice\n"
+        "from pycocoevalcap.rouge.rouge import Rouge; assert Rouge is compat.Rouge"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_what_is_not_there_says_so(client: Any) -> None:
     client("nlg_eval")
     with pytest.raises(ModuleNotFoundError), warnings.catch_warnings():

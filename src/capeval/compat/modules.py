@@ -47,20 +47,32 @@ MODULES: dict[str, dict[str, Any]] = {
 }
 
 
-def install() -> None:
+def install(*copies: str) -> None:
     """From now on `import pycocoevalcap` and `import pyciderevalcap` give our classes, in this process.
 
     The packages need not be installed. Modules of theirs that were imported before keep what they have: call this
     first. What we do not have (`pycocoevalcap.bleu.bleu_scorer`) is then not there, rather than theirs.
+    `copies`: where a project has a pycocoevalcap of its own inside, such as `nlgeval.pycocoevalcap`.
     """
-    for name, contents in MODULES.items():
+    for name in ("pycocoevalcap", "pyciderevalcap"):
+        _put(name, name)
+    for copy in copies:
+        _put("pycocoevalcap", copy)
+
+
+def _put(package: str, place: str) -> None:
+    """Our modules of a package, under the name that a program imports it by."""
+    for known, contents in MODULES.items():
+        if known.split(".")[0] != package:
+            continue
+        name = place + known.removeprefix(package)
         module = ModuleType(name, "capeval in the place of the package of this name; see capeval.compat.")
-        is_package = any(other.startswith(f"{name}.") for other in MODULES)
+        is_package = any(other.startswith(f"{known}.") for other in MODULES)
         module.__spec__ = ModuleSpec(name, None, is_package=is_package)
         if is_package:
             module.__path__ = []
         module.__dict__.update(contents)
         sys.modules[name] = module
         parent, _, last = name.rpartition(".")
-        if parent:
+        if parent in sys.modules:
             setattr(sys.modules[parent], last, module)
