@@ -8,11 +8,16 @@ import click
 
 from capeval.bench import Settings
 from capeval.bench import run as bench
+from capeval.bench.robust import curves, distractors, of_benchmark
 from capeval.io.files import PathLike
+from capeval.perturb.choices import TASKS
 from capeval.run import Run
 from capeval.runtime.nneval import Network
+from capeval.train.data import captions
 from capeval.train.tasks.nneval.table import feature_table
 from capeval.types import Array, Dataset
+
+GAMMAS = (0.25, 0.5, 0.75, 1)
 
 Scoring = Callable[[Dataset], Array]
 
@@ -64,6 +69,29 @@ def print_table(
             rows[metric].append(_shown(row, statistic, figures.get(against)))
     click.echo("| | " + " | ".join(f"{name}/{variant}" if variant else name for name, variant in chosen.items()) + " |")
     click.echo("| --- |" + " ---: |" * len(chosen))
+    for metric, cells in rows.items():
+        click.echo(f"| {metric} | {' | '.join(cells)} |")
+
+
+def print_development(functions: Sequence[Scoring], run: Run, *, data: PathLike | None, sample: int = 500) -> None:
+    """A Markdown table of what recipes are chosen by: the validation set; distractors built of Flickr8k's development
+    pictures; R of permuted words on them, on COCO's validation pictures, and where there are 48 references."""
+    flickr, coco = captions("flickr8k", "val", data), captions("coco", "val", data)
+    settings = Settings(resamples=2)
+    experts = bench(
+        "flickr8k-expert", list(functions), data=data, allow_seen=True, settings=settings, run=run
+    ).to_dict()
+    rows = {row["metric"]: [f"{row['kendall_c']['value']:.3f}"] for row in experts["metrics"]}
+    for row in distractors(flickr, list(functions), parser="fast", resamples=2, run=run).data["metrics"]:
+        rows[row["metric"]].append(f"{row['mean']['value']:.1f} ({min(row[task]['value'] for task in TASKS):.1f})")
+    many = of_benchmark("abstract-50s", data=data, run=run).captions
+    for references in (flickr, coco, many):
+        found = curves(references, list(functions), transforms=["wp"], gammas=GAMMAS, sample=sample, run=run)
+        for row in found.data["metrics"]:
+            rows[row["metric"]].append(f"{row['curves']['wp']['R']:.3f}")
+    columns = ("flickr8k-expert", "distractors", "WP, Flickr8k", "WP, COCO", "WP, abstract-50s")
+    click.echo("| | " + " | ".join(columns) + " |")
+    click.echo("| --- |" + " ---: |" * len(columns))
     for metric, cells in rows.items():
         click.echo(f"| {metric} | {' | '.join(cells)} |")
 

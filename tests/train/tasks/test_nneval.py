@@ -6,6 +6,7 @@ bits; nothing that a benchmark uses is trained on."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,30 @@ def test_kinds_take_turns_and_draws_have_a_seed(folder: Path) -> None:
     assert all({"rc", "wp"} <= {row.system for row in rows if row.image == image} for image in HUMANS)
     assert rows == list(draw_rows(replace(both, seed=5), inputs(folder)))
     assert rows != list(draw_rows(replace(both, draw=1), inputs(folder)))
+
+
+def test_a_kind_named_twice_has_twice_the_share(folder: Path) -> None:
+    drawn = draw_rows(config(folder, negatives=("rc", "wp", "rc")), inputs(folder))
+    counts = Counter(drawn.systems)
+    assert (counts["human"], counts["rc"], counts["wp"]) == (30, 20, 10)
+
+
+def test_a_score_that_falls_where_a_feature_grows_is_penalised(folder: Path) -> None:
+    given = NnevalTask(config(folder, rising=0.0), inputs(folder))
+    penalised = NnevalTask(config(folder, rising=2.0), inputs(folder))
+    torch.manual_seed(0)
+    model = given.build()
+    (batch, *_) = given.batches(0, np.random.default_rng(0))
+    with torch.no_grad():
+        falls = torch.zeros(len(batch["features"]))
+        for place in range(len(given.config.features)):
+            step = torch.zeros(len(given.config.features))
+            step[place] = 1e-3
+            machine, human = (model(batch["features"] + step) - model(batch["features"] - step)).T
+            falls += (-(human - machine) / 2e-3).relu()
+    assert falls.mean() > 0.01
+    added = (penalised.loss(model, batch) - given.loss(model, batch)).detach()
+    assert float(added) == pytest.approx(2 * float(falls.mean()), abs=5e-3)
 
 
 def test_a_mode_is_the_most_frequent_else_the_middle() -> None:

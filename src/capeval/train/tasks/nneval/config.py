@@ -46,7 +46,9 @@ class Config(TrainConfig):
     """What a caption is judged by: so many human captions of its picture."""
     negatives: tuple[Kind, ...] = ("rc", "near")
     """Kinds of captions that are not human, in turn: of machines, of other pictures (rc), of other pictures with like
-    captions (near), with permuted words (wp) and with random words (rw)."""
+    captions (near), with permuted words (wp) and with random words (rw). A kind named twice has twice the share."""
+    rising: Annotated[float, Meta(ge=0)] = 0.0
+    """Weight of a penalty where more of a feature would lower the score; 0: it may."""
     near: Annotated[float, Meta(gt=0, le=1)] = 0.005
     """The share of a source's pictures that have like captions."""
     machines: tuple[str, ...] = ("coco_val2014",)

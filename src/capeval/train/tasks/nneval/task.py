@@ -81,7 +81,15 @@ class NnevalTask(Task[Nneval]):
         return torch.from_numpy(scaled.astype(np.float32))
 
     def loss(self, model: Nneval, batch: Batch) -> Tensor:
-        return F.cross_entropy(model(batch["features"]), batch["is_human"])
+        """Cross entropy; and how steeply the score falls, by its logit, where a feature grows."""
+        given = batch["features"].detach().requires_grad_()
+        logits = model(given)
+        found = F.cross_entropy(logits, batch["is_human"])
+        if not self.config.rising:
+            return found
+        machine, human = logits.unbind(dim=1)
+        (slopes,) = torch.autograd.grad((human - machine).sum(), given, create_graph=True)
+        return found + self.config.rising * (-slopes).relu().sum(dim=1).mean()
 
     def validate(self, model: Nneval) -> dict[str, float]:
         """Kendall's tau-c with the judges; and how often the network tells human captions from others, in training."""
