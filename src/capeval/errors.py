@@ -112,6 +112,11 @@ def with_advice(message: str, advice: str) -> str:
     return f"{message}{'' if message.endswith(('.', '?', '!')) else '.'} {advice}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 image`, `2 images`; where the noun is not the last word, with its plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
 def _first_ids(ids: Sequence[str], limit: int = 5) -> str:
     if not ids:
         return ""

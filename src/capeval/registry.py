@@ -156,6 +156,7 @@ def merge(selections: Sequence[Selection]) -> list[Selection]:
 
 def label(metric: Metric, name: str, *, full: bool = False) -> str:
     """The expression for one score: parameters that differ from the defaults, or all of them."""
+    metric = metric.parametrised()
     values = {field.name: getattr(metric, field.name) for field in parameters_of(metric)}
     usual = {field.name: field.default for field in parameters_of(metric)}
     shown = {key: value for key, value in values.items() if value != usual[key] or (full and value != "")}

@@ -240,6 +240,10 @@ class Metric:
     def can_explain(self) -> bool:
         return type(self).explain is not Metric.explain
 
+    def parametrised(self) -> Metric:
+        """The metric whose parameters labels and signatures show: this one, unless it stands around another."""
+        return self
+
     def joinable(self) -> bool:
         """Whether statistics of parts scored separately may be stacked."""
         return True

@@ -25,6 +25,7 @@ TEXTS = {
     "bench rows": {"human", "variants"},
     "compare": {"caption", "ids", "split"},
     "data fetch": {"name", "url"},
+    "diversity": {"caption", "ids", "split"},
     "explain": {"metric", "candidate", "references"},
     "ground": {"caption", "references"},
     "lece-system": {"settings"},

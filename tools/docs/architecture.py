@@ -16,7 +16,7 @@ import grimp
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 BEGIN, END = "<!-- drawn by tools/docs/architecture.py -->", "<!-- end of the drawing -->"
 FORMS = {"types", "errors", "run", "expressions", "version"}
-SCORING = {"registry", "significance", "documents", "results", "totals", "evaluate"}
+SCORING = {"registry", "significance", "documents", "results", "totals", "evaluate", "diversity", "bestof"}
 FRONT = {"api", "compat", "meteor"}
 GROUPS = {
     **dict.fromkeys(FORMS, "types, errors, run"),

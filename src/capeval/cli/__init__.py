@@ -16,6 +16,7 @@ from capeval.version import __version__
 COMMANDS = {
     "score": "score",
     "compare": "compare",
+    "diversity": "diversity",
     "list": "listing",
     "tokenize": "text",
     "df": "text",

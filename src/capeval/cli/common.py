@@ -86,6 +86,16 @@ seed_option = click.option(
 )
 
 
+percent_option = click.option(
+    "--percent", is_flag=True, help="Print scores x 100, in the table and in CSV; JSON and files keep them as they are."
+)
+
+
+def in_percent(cells: Sequence[Any]) -> list[Any]:
+    """The cells with all scores among them x 100."""
+    return [100 * cell if isinstance(cell, float) else cell for cell in cells]
+
+
 def options(*several: Callable[[F], F]) -> Callable[[F], F]:
     """Applies options so that help lists them in the order given."""
 

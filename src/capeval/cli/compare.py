@@ -10,12 +10,14 @@ from capeval.cli.common import (
     features_option,
     format_option,
     images_option,
+    in_percent,
     json_option,
     keep_json,
     metrics_option,
     note,
     optional_references_option,
     options,
+    percent_option,
     print_csv,
     print_document,
     print_table,
@@ -48,6 +50,7 @@ from capeval.cli.reading import (
     features_option,
     metrics_option,
     format_option,
+    percent_option,
     json_option,
     id_option,
     caption_option,
@@ -65,6 +68,7 @@ def compare_command(
     features: str | None,
     metrics: tuple[str, ...],
     format_: str,
+    percent: bool,
     json_file: str | None,
     ids: tuple[str, ...],
     caption: str | None,
@@ -105,6 +109,8 @@ def compare_command(
         return
     header = ["metric", "a", "b", "difference", "low", "high", "p_bootstrap", "p_permutation", "signature"]
     rows = [[key, *each, found.signatures[key]] for key, each in found.comparisons.items()]
+    if percent:  # all but the p-values
+        rows = [[*in_percent(row[:6]), *row[6:]] for row in rows]
     if format_ == "csv":
         print_csv(header, blank_nan(rows))
         return

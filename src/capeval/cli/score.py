@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from capeval.bestof import split_best, with_best
 from capeval.cli.common import (
     beside,
     blank_nan,
@@ -15,12 +16,14 @@ from capeval.cli.common import (
     features_option,
     format_option,
     images_option,
+    in_percent,
     json_option,
     keep_json,
     metrics_option,
     note,
     optional_references_option,
     options,
+    percent_option,
     print_csv,
     print_document,
     print_table,
@@ -44,6 +47,7 @@ from capeval.cli.reading import (
     split_option,
 )
 from capeval.cli.report import check_report_options, write_score_report
+from capeval.errors import counted
 from capeval.evaluate import evaluate
 from capeval.io.captions import Joined, join, read_candidates, remarks
 from capeval.results import Ranges, Result
@@ -59,6 +63,7 @@ from capeval.types import Array
     features_option,
     metrics_option,
     format_option,
+    percent_option,
     json_option,
     click.option("--per-caption", metavar="FILE", type=Writes(beside=True),
                  help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."),
@@ -85,6 +90,7 @@ def score_command(
     features: str | None,
     metrics: tuple[str, ...],
     format_: str,
+    percent: bool,
     json_file: str | None,
     per_caption: str | None,
     intervals: bool,
@@ -111,17 +117,20 @@ def score_command(
     capeval score predictions.jsonl                 (rows with a prediction and its references)
     capeval score hyp.txt -r ref0.txt -r ref1.txt   (line by line)
 
+    -m spider_max (or any other score with _max) takes the best of several captions of an image.
+
     Rows with a `system` field are scored system by system. The signature beside each score names all that decides
     it; quote it with the number.
     """
-    wanted = checked(metrics)
+    plain, best = split_best(metrics)
+    wanted = checked(plain)
     refuse_both_pictures(images, features)
     check_report_options(page, files)
     if per_caption:
         note_unknown_ending(per_caption)
     with running(tokenizer, threads) as run:
         run.progress.step("reading files")
-        reading, known = references_option_read(references, reading_of(run, ids, caption, split, several))
+        reading, known = references_option_read(references, reading_of(run, ids, caption, split, several or bool(best)))
         read = read_candidates(candidates, reading)
         refuse_unknown_columns(reading)
         if known is None and read.references is None:
@@ -134,7 +143,11 @@ def score_command(
             from capeval.report.inputs import read_beside
 
             elsewhere = read_beside(files, joined.dataset.ids, joined.dataset.systems)
-        result = evaluate(joined.dataset, wanted, run)
+        result = kept = evaluate(joined.dataset, wanted, run)
+        if best:
+            result = with_best(kept, best)
+            if len(set(zip(kept.images, kept.systems, strict=True))) == len(kept):
+                note("No image has several captions, so that the best of each is the only one.")
         if per_caption:
             from capeval.io.scores import write_rows
 
@@ -145,7 +158,7 @@ def score_command(
             from capeval.results import save as save_result
 
             with beside():
-                save_result(result, save)
+                save_result(kept, save)
         ranges = {}
         if intervals or page:
             run.progress.step("resampling")
@@ -155,7 +168,7 @@ def score_command(
             with beside():
                 write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
     keep_json(json_file, document)
-    print_result(result, ranges if intervals else {}, format_)
+    print_result(result, ranges if intervals else {}, format_, percent=percent)
 
 
 def note_join(joined: Joined) -> None:
@@ -178,7 +191,7 @@ def note_unknown_ending(path: str) -> None:
         note(f"{path}: {ending} is no format of ours, so it becomes JSONL (others: .json, .csv, .tsv, .parquet).")
 
 
-def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str) -> None:
+def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str, *, percent: bool = False) -> None:
     if format_ == "json":
         print_document(result.document(ranges))
         return
@@ -189,9 +202,11 @@ def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str) -> 
         for key, value in each.scores.items():
             limits = ranges[name][key] if ranges else ()
             rows.append([*([name] if several else []), key, value, *limits, each.signatures[key]])
+    if percent:
+        rows = [in_percent(row) for row in rows]
     if format_ == "csv":
         print_csv(header, blank_nan(rows))
         return
-    note(f"{len(result):,} captions")
+    note(f"{counted(len(result), 'caption')}{', scores x 100' if percent else ''}")
     shown = [[shown_number(cell) for cell in row] for row in rows]
     print_table(header, shown, numbers=[i for i, name in enumerate(header) if name in ("score", "low", "high")])

@@ -59,7 +59,7 @@ class Cider(Metric):
         """The same with a table that was read before; without one, document frequencies are those of the corpus."""
         grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
         source = "" if table is None else table.digest
-        weights = corpus.memo(("idf", self.n, source, self.stem), lambda: self._idf(corpus, grams, table))
+        weights = corpus.memo(("idf", self.n, source, self.stem), lambda: self.idf(corpus, grams, table))
         return corpus.engine.cider_stats(
             grams.ids,
             grams.counts,
@@ -82,7 +82,7 @@ class Cider(Metric):
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
         return {"stemmer": "porter2"} | table if self.stem else table
 
-    def _idf(self, corpus: Corpus, grams: Ngrams, table: DfTable | None) -> Array:
+    def idf(self, corpus: Corpus, grams: Ngrams, table: DfTable | None) -> Array:
         """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
         counts: Ints | Longs
         if table is None:

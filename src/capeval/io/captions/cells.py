@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any, cast
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io import longcells
 from capeval.io.captions.layout import PLAIN, Layout, Reading, layout_of
 from capeval.io.captions.rows import laid_out, of_split
-from capeval.io.captions.table import Kind, Table, counted, made_table, without_blanks
+from capeval.io.captions.table import Kind, Table, made_table, without_blanks
 
 
 def csv_tables(

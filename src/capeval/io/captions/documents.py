@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io.captions.layout import Reading
 from capeval.io.captions.rows import of_split
-from capeval.io.captions.table import ANNOTATIONS, Kind, Table, counted, describe, id_text, made_table
+from capeval.io.captions.table import ANNOTATIONS, Kind, Table, describe, id_text, made_table
 
 Rows = Sequence[Mapping[str, Any]]
 

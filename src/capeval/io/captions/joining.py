@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capeval.errors import DataError
-from capeval.io.captions.table import Table, counted
+from capeval.errors import DataError, counted
+from capeval.io.captions.table import Table
 from capeval.io.captions.texts import Candidates, References
 from capeval.types import Dataset
 

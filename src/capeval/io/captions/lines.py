@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io.captions.layout import Reading
-from capeval.io.captions.table import CANDIDATES, Kind, Table, counted
+from capeval.io.captions.table import CANDIDATES, Kind, Table
 
 # Endings of files that hold lines, unless their first line is a header.
 ENDINGS = ("", ".txt", ".token", ".tok", ".hyp", ".ref", ".pred", ".out")

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io.captions.layout import Layout, Reading
-from capeval.io.captions.table import CANDIDATES, Kind, Table, counted, id_text, made_table, without_blanks
+from capeval.io.captions.table import CANDIDATES, Kind, Table, id_text, made_table, without_blanks
 
 Column = Callable[[str], list[Any]]
 """The values of a column by its name, one for each row, UNSET where there is none."""

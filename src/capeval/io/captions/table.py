@@ -207,7 +207,3 @@ def describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
     return "an object" if isinstance(value, Mapping) else f"of type {type(value).__name__}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
