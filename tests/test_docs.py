@@ -70,6 +70,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(json.dumps(rows))
     lines = [f'{row["image_id"]},"{row["caption"]}"' for row in ours]
     (folder / "results.csv").write_text("\n".join(["image_id,caption", *lines]))
+    (folder / "captions_train2014.json").write_text(json.dumps(references))
+    samples = [{"image_id": row["image_id"], "captions": [row["caption"], "a thing"]} for row in ours]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in samples))
+    lines = [f'{row["image_id"]},"{row["caption"]}","{references[row["image_id"]][0]}"' for row in ours]
+    (folder / "mine.csv").write_text("\n".join(["picture,says,truth", *lines]))
     half = len(ours) // 2
     for number, rows in enumerate((ours[:half], ours[half:]), start=1):
         (folder / f"part{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
