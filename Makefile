@@ -27,7 +27,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make test-nosimd    run the engine's tests without vector instructions that not every machine has"
 	@echo "make test-sanitize  run the engine's tests and the readers' fuzz tests with address and undefined-behaviour sanitizers (g++)"
-	@echo "make test-train     run the tests of training (installs torch)"
+	@echo "make test-train     run the tests of training and of the adapters (installs torch, torchmetrics, evaluate)"
 	@echo "make lint    run format, lint and type checks (installs torch, for its types)"
 	@echo "make check   run lint and test; .ci/run has all that CI runs"
 	@echo "make wheel   build sdist and wheel into dist/, install the wheel in a clean environment and test it there"
@@ -89,8 +89,10 @@ test-sanitize: setup
 torch: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check "torch==2.13.0" "safetensors>=0.4" "onnx>=1.15"
 
+# The adapters' packages, of which one is torch, are tested here too.
 test-train: torch
-	$(BIN)/python -m pytest -n auto -q tests/train
+	$(BIN)/python -m pip install -q --disable-pip-version-check "torchmetrics>=1.4" "evaluate>=0.4"
+	$(BIN)/python -m pytest -n auto -q tests/train tests/test_adapters.py
 
 # The wheel is built out of the sdist, and on Linux made to run on other distributions than this one. Tests are copied
 # elsewhere, so that no file of the checkout can stand in for one that the wheel lacks.

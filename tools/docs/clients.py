@@ -45,7 +45,7 @@ Small programs that call captioning scorers as these code bases do ([tests/clien
 images of COCO with five references each. *Official*: pycocoevalcap 1.2 with Java. *Original*: the same program over the
 scorers of pycocoevalcap 1.2 that are Python: BLEU, ROUGE-L, CIDEr-D; METEOR, which is Java, is compared where there is
 an official number. The last column tells how many digits behind the point are equal in all of a client's numbers. Made
-by `python tools/docs/clients.py`.
+by `python tools/docs/clients.py`. The code bases themselves were run as well: [code-bases.md](code-bases.md).
 
 {table}
 {spice}
