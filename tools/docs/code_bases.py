@@ -256,9 +256,10 @@ SPICE, where a code base asks for it: {spice}. It is another implementation of t
 grammar ([measured](measured/spice.md)), which is why it stands apart.
 
 Packages are not set up by their own `__init__`, which would ask for all that a project needs to train; no model is run,
-the captions are those above. The rewards' original is ruotianluo/cider. nlg-eval has a copy of pycocoevalcap inside, in whose place ours is put
-(`capeval.compat.install("nlgeval.pycocoevalcap")`). meshed-memory-transformer has scorers of its own, so the import
-lines of its `evaluation/__init__.py` become `from capeval.compat import Bleu, Cider, Meteor, PTBTokenizer, Rouge`.
+the captions are those above. The rewards' original is ruotianluo/cider. nlg-eval has a copy of pycocoevalcap inside,
+in whose place ours is put (`capeval.compat.install("nlgeval.pycocoevalcap")`). meshed-memory-transformer has scorers
+of its own, so the import lines of its `evaluation/__init__.py` become `from capeval.compat import Bleu, Cider, Meteor,
+PTBTokenizer, Rouge`.
 """
 
 
