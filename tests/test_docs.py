@@ -188,3 +188,15 @@ def test_claims_of_speed_are_those_measured() -> None:
     meteor = (ROOT / "benchmarks" / "results" / "meteor.md").read_text("utf-8")
     (images, _, _, faster) = re.findall(r"\| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|", meteor)[-1]
     assert f"{faster} times at {images} images" in page
+
+
+def test_links_lead_somewhere() -> None:
+    """Within the repository; `make docs` knows headings too, but needs mkdocs."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")]
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)", page.read_text("utf-8"))
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert broken == []
