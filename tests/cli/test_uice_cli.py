@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("onnxruntime")
 
 from capeval.cli import cli
+from capeval.runtime.checkpoint import installed_checkpoints
 
 
 def run(*arguments: object) -> Result:
@@ -25,6 +27,28 @@ def test_explain_needs_references_only_where_they_are_compared(small_uice: Path)
     done = run("explain", "meteor", "a dog")
     assert done.exit_code == 2
     assert "give one with -r" in done.output
+
+
+def test_without_references_and_pictures_it_says_which_part_is_given(small_uice: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('[{"image_id": 1, "caption": "a dog runs on the beach"}]')
+    own = ",".join(f"{key}={small_uice / name}" for key, name in (("semantics", "semantics"), ("checkpoint", "fusion")))
+    done = run("score", tmp_path / "c.json", "-m", f"uice(style={small_uice / 'syntax'},{own})", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert "uice cannot be computed: uice_sem looks at pictures, and there are none. uice_syn" in done.stderr
+    assert [name.partition("(")[0] for name in json.loads(done.stdout)["scores"]] == ["uice_syn"]
+
+
+@pytest.mark.skipif("uice-sem" not in installed_checkpoints(), reason="capeval-models without UICE is installed")
+def test_explain_shows_both_parts(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (64, 64), "green").save(tmp_path / "grass.png")
+    done = run("explain", "uice", "two dogs on the green grass", "--image", tmp_path / "grass.png")
+    assert done.exit_code == 0, done.output
+    assert [line.split()[0] for line in done.output.splitlines() if line.startswith("uice")] == [
+        "uice", "uice_sem", "uice_syn", "uice_sem", "uice_syn",
+    ]  # fmt: skip
+    assert "what it adds" in done.output
+    assert "█" in done.output
 
 
 def test_a_corpus_is_for_models_that_learn_a_style(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import sys
 from pathlib import Path
 
@@ -46,10 +48,15 @@ def coco() -> None:
 def test_no_picture_of_a_benchmark_is_trained_on(
     shared: Path, coco: None, out_of_bounds: dict[str, dict[str, set[str]]]
 ) -> None:
-    for source, list_ in (("coco", "coco"), ("flickr8k", "flickr")):
+    for source, list_ in (("coco", "coco"), ("flickr8k", "flickr"), ("flickr30k", "flickr")):
         images = {number(image) for image in captions(source, "train", shared)}
         assert len(images) > 5000
         assert images.isdisjoint(out_of_bounds[list_])
+    # The list has COCO's pictures of this benchmark alone.
+    judged = gzip.decompress((shared / "data" / "judgements" / "reformulations.jsonl.gz").read_bytes()).splitlines()
+    apart = {row["image"].removesuffix(".jpg") for row in map(json.loads, judged) if row["kind"] == "flickr30k"}
+    assert len(apart) > 20
+    assert apart.isdisjoint(captions("flickr30k", "train", shared))
 
 
 def test_validation_pictures_are_of_no_benchmark(

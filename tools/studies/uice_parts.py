@@ -46,17 +46,12 @@ class Judge:
         sentence = self.syntax(given)
         return match, sentence, self._fusion.fuse(np.column_stack([match, sentence]))
 
-    def with_unknown(self, texts: Sequence[str], known: int) -> tuple[Array, Array]:
+    def with_unknown(self, texts: Sequence[str], known: int, style: str = "photo") -> tuple[Array, Array]:
         """Before and after one word of each caption becomes unknown, with a vocabulary of so many words."""
-        syntax = open_syntax("uice-syn-photo")
-        random = np.random.default_rng(0)
+        syntax = open_syntax(f"uice-syn-{style}")
         limit = UNK + 1 + known
         before = [[word if syntax.vocabulary[word] < limit else "\0" for word in words] for words in tokenize(texts)]
-        after = [list(words) for words in before]
-        for words in after:
-            if words:
-                words[int(random.integers(len(words)))] = "\0"
-        return syntax.judge(before, self.threads), syntax.judge(after, self.threads)
+        return syntax.judge(before, self.threads), syntax.judge(hidden_words(before), self.threads)
 
     def cider(self, systems: Mapping[str, Sequence[str]], references: Sequence[tuple[str, ...]]) -> dict[str, float]:
         found = {}
@@ -65,6 +60,15 @@ class Judge:
             result = evaluate(Dataset.from_samples(rows), ["cider_d"], Run(threads=self.threads))
             found[system] = result.scores["cider_d"]
         return found
+
+
+def hidden_words(texts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The same, one random word of each unknown."""
+    random, found = np.random.default_rng(0), [list(words) for words in texts]
+    for words in found:
+        if words:
+            words[int(random.integers(len(words)))] = "\0"
+    return found
 
 
 def auc(higher: Array, lower: Array) -> float:

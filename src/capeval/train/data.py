@@ -20,10 +20,10 @@ from capeval.io.files import PathLike, read_bytes
 
 Split = Literal["train", "val", "test"]
 Captions = dict[str, tuple[str, ...]]
-"""Captions by picture. COCO's pictures are called by 12 digits, those of Flickr8k by the stem of their file."""
+"""Captions by picture. COCO's pictures are called by 12 digits, those of Flickr by the stem of their file."""
 
 BENCHMARK_IMAGES = "benchmark_images.tsv"
-SOURCES = ("coco", "flickr8k")
+SOURCES = ("coco", "flickr8k", "flickr30k")
 
 _JAR = Path("spice") / "spice-1.0.jar"
 _MEMBERS = tuple(f"coco/annotations/captions_{part}2014.json" for part in ("train", "val"))
@@ -31,25 +31,25 @@ _MAX_MEMBER = 1 << 28
 _FOLDER = {"train": "train", "val": "dev", "test": "test"}
 # A picture may be used to choose a model only if no benchmark uses it besides these splits.
 _VALIDATION = {"coco": "karpathy-val", "flickr8k": "flickr8k-dev"}
-_TEST = {"coco": "karpathy-test", "flickr8k": "flickr8k-test"}
+_TEST = {"coco": "karpathy-test", "flickr8k": "flickr8k-test", "flickr30k": "flickr30k-test"}
 
 
 def captions(source: str, split: Split, data: PathLike | None = None) -> Captions:
-    """The captions of a split of `coco` or `flickr8k`, or those in a file of references that a user brings.
+    """The captions of a split of a data set, or those in a file of references that a user brings.
 
     `train` has no picture that a benchmark or another split uses; `val` has those of the validation split that no
-    benchmark uses; `test` is the whole test split.
+    benchmark uses (none of `flickr30k`); `test` is the whole test split.
     """
     if source not in SOURCES:
         if not Path(source).exists():
             raise UnknownName("captions (neither a data set nor a file)", source, SOURCES)
         return dict(read_references(source))
-    every = coco_captions() if source == "coco" else flickr8k_captions(data)
     used = benchmark_images(data)["coco" if source == "coco" else "flickr"]
-    if source == "coco":
+    if source != "flickr8k":
+        every = coco_captions() if source == "coco" else flickr30k_captions(data)
         return {image: texts for image, texts in every.items() if _split(used.get(image), source) == split}
-    listed = flickr8k_split(split, data)
-    return {image: every[image] for image in listed if _split(used.get(flickr_number(image)), source) == split}
+    eight, listed = flickr8k_captions(data), flickr8k_split(split, data)
+    return {image: eight[image] for image in listed if _split(used.get(flickr_number(image)), source) == split}
 
 
 def _split(used_by: frozenset[str] | None, source: str) -> str:
@@ -57,7 +57,7 @@ def _split(used_by: frozenset[str] | None, source: str) -> str:
         return "train"
     if _TEST[source] in used_by:
         return "test"
-    return "val" if used_by == {_VALIDATION[source]} else "none"
+    return "val" if used_by == {_VALIDATION.get(source)} else "none"
 
 
 def benchmark_images(data: PathLike | None = None) -> dict[str, dict[str, frozenset[str]]]:
@@ -130,6 +130,23 @@ def flickr8k_captions(data: PathLike | None = None) -> Captions:
             raise DataError("a name and a caption were expected", file=str(path), line=number)
         grouped[name.partition("#")[0].removesuffix(".jpg")].append(text)
     return {image: tuple(texts) for image, texts in grouped.items()}
+
+
+def flickr30k_captions(data: PathLike | None = None) -> Captions:
+    """Without the pictures of `reformulations`, which the list of benchmarks' pictures does not have."""
+    root = data_root(data)
+    judged = read_bytes(root / "judgements" / "reformulations.jsonl.gz").splitlines()
+    apart = {msgspec.json.decode(line, type=_Judged).image for line in judged}
+    path = root / "flickr30k" / "captions.json.gz"
+    try:
+        every = msgspec.json.decode(read_bytes(path), type=dict[str, tuple[str, ...]])
+    except msgspec.DecodeError as error:
+        raise DataError(f"damaged: {error}", file=str(path)) from None
+    return {image.removesuffix(".jpg"): texts for image, texts in every.items() if image not in apart}
+
+
+class _Judged(msgspec.Struct):
+    image: str
 
 
 def flickr8k_split(split: Split, data: PathLike | None = None) -> list[str]:

@@ -18,7 +18,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from capeval.errors import CapevalError, DataError
+from capeval.errors import CapevalError, CheckpointError, DataError
 from capeval.models.uice import Semantics, SemanticShape, Syntax
 from capeval.runtime.uice import open_fusion, open_semantics, open_syntax
 from capeval.text.vocabulary import EOS, PAD, UNK, Vocabulary
@@ -34,6 +34,8 @@ from capeval.train.tasks.uice_sem.wordclasses import Mentioned, WordClasses
 from capeval.train.tasks.uice_syn.config import Config as SynConfig
 from capeval.train.tasks.uice_syn.corpus import read_corpus, split_sentences
 from capeval.train.tasks.uice_syn.examples import Negatives
+from capeval.train.tasks.uice_syn.splices import Splices
+from capeval.train.tasks.uice_syn.start import folder_of
 from capeval.train.tasks.uice_syn.task import UiceSynTask
 
 THINGS = ["dog", "cat", "sofa", "ball", "park", "plane", "man", "street"]
@@ -154,6 +156,56 @@ def test_unknown_words_are_no_rarer_in_negatives(negatives: Negatives) -> None:
     assert share == pytest.approx(negatives.unknown, rel=0.15)
 
 
+def test_one_word_becomes_unknown(negatives: Negatives) -> None:
+    tokens, lengths = negatives.vocabulary.encode([["a", "dog", "sits"], ["man"], []], 8)
+    found = negatives.hidden_word(tokens, lengths, np.random.default_rng(0))
+    assert (found != tokens).sum(1).tolist() == [1, 1, 0]
+    assert set(found[found != tokens].tolist()) == {UNK}
+
+
+NOVEL = [
+    "the visit took place in the morning",
+    "he took her hand as if to swear eternal love",
+    "she blushed because he adored her",
+    "they had quarrelled and he came in the morning",
+    "she lived for the glory of her family",
+    "the carriage stopped in the park",
+    "he adores her and she loves him",
+]
+
+
+def test_sentences_that_end_in_another_style() -> None:
+    """Endings are in the other style's own words, and in the present."""
+    own = [text.split() for text in ["a man sits in the park in the morning", "a dog runs to the house with a ball"]]
+    splices = Splices(own * 10, [text.split() for text in NOVEL])
+    endings = {" ".join(each) for each in splices.endings}
+    assert {"as if to swear eternal love", "because he adores her", "and she loves him"} <= endings
+    assert endings.isdisjoint({"in the morning", "in the park"})  # as the corpus itself has them
+    assert not any("came" in each for each in endings)
+    seen = set()
+    for seed in range(60):
+        made = " ".join(splices.splice(own[0], 20, np.random.default_rng(seed)))
+        beginnings = [made.removesuffix(f" {each}") for each in endings if made.endswith(f" {each}")]
+        (beginning,) = [each for each in beginnings if " ".join(own[0]).startswith(each)]
+        seen.add(beginning)
+    assert seen == {"a man sits", "a man sits in the park", "a man sits in the park in the morning"}
+    assert len(splices.splice(own[0] * 4, 20, np.random.default_rng(0))) <= 20
+    assert Splices(own, []).endings == []
+
+
+def test_kinds_are_drawn_as_often_as_they_are_named(tmp_path: Path) -> None:
+    (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
+    (tmp_path / "novel.txt").write_text("\n".join(NOVEL))
+    inputs = Inputs(corpus=(tmp_path / "style.txt",), extra={"other": str(tmp_path / "novel.txt")})
+    config = SynConfig(hidden=8, validation=10, negatives=("wp", "spliced", "spliced", "machine"))
+    task = UiceSynTask(config, inputs)
+    assert task.kinds == ["wp", "spliced", "spliced"]  # there are no machine captions
+    tokens, _ = task._drawn(np.zeros(900, np.int64), np.random.default_rng(0))
+    assert (tokens == UNK).any(1).mean() == pytest.approx(2 / 3, abs=0.07)  # words of the novel are not known
+    with torch.no_grad():
+        assert {"auc_wp", "auc_spliced", "unknown_rises"} <= task.validate(task.build()).keys()
+
+
 def test_the_syntactic_module_learns(tmp_path: Path) -> None:
     (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(3000))))
     sizes: dict[str, Any] = {"hidden": 24, "batch": 16, "validation": 40, "average": 0.0, "learning_rate": 0.01}
@@ -164,6 +216,7 @@ def test_the_syntactic_module_learns(tmp_path: Path) -> None:
     folder = train(task, tmp_path / "run")
     told = json.loads((folder / "config.json").read_text())
     assert told["trained"]["validation"]["auc_wp"] > 0.9
+    assert told["trained"]["validation"]["unknown_rises"] < 0.05
     assert told["facts"]["corpus"]["kept"] == len(task.sentences) + len(task.held_out)
     syntax = open_syntax(str(folder))
     model = Syntax(len(syntax.vocabulary), 100, 24).eval()
@@ -187,12 +240,21 @@ def test_a_style_goes_on_from_another(tmp_path: Path) -> None:
     model, fresh = task.build(), Syntax(len(task.vocabulary), 100, 8)
     load_weights(fresh, first / BEST)
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), fresh.state_dict().values()))
+    # What is published of a style has no file of weights: they are read out of its network.
+    (first / BEST).unlink()
+    again = UiceSynTask(config, given).build().state_dict()
+    for name, value in fresh.state_dict().items():
+        assert torch.allclose(again[name], value, atol=2e-3), name
+    with pytest.raises(CheckpointError, match="a network of other sizes"):
+        UiceSynTask(SynConfig(hidden=9, validation=10), given).build()
+    assert folder_of(str(first)) == first
 
 
 def test_the_loss_is_over_all_steps(tmp_path: Path) -> None:
     (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
-    config = SynConfig(hidden=8, batch=8, validation=10, dropout=0.0)
-    task = UiceSynTask(config, Inputs(corpus=(tmp_path / "style.txt",)))
+    config = SynConfig(hidden=8, batch=8, validation=10, dropout=0.0, unknown=0)
+    inputs = Inputs(corpus=(tmp_path / "style.txt",))
+    task = UiceSynTask(config, inputs)
     model = task.build().eval()
     batch = next(iter(task.batches(1, np.random.default_rng(0))))
     with torch.no_grad():
@@ -202,6 +264,13 @@ def test_the_loss_is_over_all_steps(tmp_path: Path) -> None:
             steps = row[:length]
             each.append(float(-(steps.log() if human else (1 - steps).log()).mean()))
         assert float(task.loss(model, batch)) == pytest.approx(np.mean(each), abs=1e-5)
+        # A word that becomes unknown is to take 1 from the logit; what it fails to take is added.
+        some, last = batch["some"], batch["lengths"] - 1
+        before = model(batch["tokens"])[torch.arange(len(last)), last][some]
+        after = model(batch["hidden"])[torch.arange(len(some)), last[some]]
+        costly = UiceSynTask(SynConfig(hidden=8, batch=8, validation=10, dropout=0.0, unknown=2.0), inputs)
+        expected = np.mean(each) + 2 * float(torch.relu(after - before + 1).mean())
+        assert float(costly.loss(model, batch)) == pytest.approx(expected, abs=1e-5)
     assert batch["human"].mean() == 0.5
 
 

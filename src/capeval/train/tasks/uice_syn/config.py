@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from capeval.train.config import Count, Share, TrainConfig
 
-Kind = Literal["wp", "rw", "mc", "machine", "other"]
+Kind = Literal["wp", "rw", "mc", "machine", "other", "spliced"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Config(TrainConfig):
     form: Literal["auto", "lines", "text"] = "auto"
     """What a file of the corpus is: a sentence a line, or running text in paragraphs; `auto` looks."""
     captions: tuple[str, ...] = ()
-    """Data sets whose human captions (of pictures to train on) join the corpus: `coco`, `flickr8k`."""
+    """Data sets whose human captions (of pictures to train on) join the corpus: `coco`, `flickr8k`, `flickr30k`."""
     lines: Annotated[int, Meta(ge=0)] = 200_000
     """Sentences at most, of each file and of each data set its even share, drawn at random; 0: all."""
     shortest: Count = 4
@@ -40,14 +40,17 @@ class Config(TrainConfig):
     """A sentence of more words is left out."""
     rare: Annotated[float, Meta(ge=0, le=1)] = 0.2
     """A sentence is left out if more than this share of its words is not in the vocabulary."""
-    negatives: tuple[Kind, ...] = ("wp", "rw", "mc", "machine", "other")
+    negatives: tuple[Kind, ...] = ("wp", "rw", "mc", "machine", "other", "spliced")
     """Kinds of sentences that no person of this style wrote: permuted words (wp), random words (rw), Monte Carlo
-    samples of the corpus (mc), captions of systems (machine), sentences of another style (other). The last two are used
-    where there are some. Drawn equally often."""
+    samples of the corpus (mc), captions of systems (machine), sentences of another style (other), sentences of the
+    corpus that end like those of the other style (spliced). The last three are used where there are some. Drawn equally
+    often; one that is named twice, twice as often."""
     machines: tuple[str, ...] = ()
     """Data sets of machine captions, such as `coco_val2014`; the input `machine` adds a file, a caption a line."""
     tau: Annotated[float, Meta(gt=0, le=1)] = 0.3
     """Share of the words that wp and rw change, at least two words."""
+    unknown: Annotated[float, Meta(ge=0)] = 1.0
+    """How much it costs, beside the loss, where a word that becomes unknown does not lower the score."""
     validation: Count = 2000
     """Sentences that are kept apart, to choose the epoch."""
     vocabulary: Count = 15_000

@@ -10,9 +10,10 @@ from capeval.perturb.transforms import permuted, replaced
 from capeval.text.vocabulary import EOS, PAD, SPECIALS, UNK, Ids, Vocabulary
 from capeval.train.tasks.uice_syn.corpus import Sentence
 from capeval.train.tasks.uice_syn.samples import Chain
+from capeval.train.tasks.uice_syn.splices import Splices
 from capeval.types import Longs
 
-WP, RW, MC, MACHINE, OTHER = KINDS = ("wp", "rw", "mc", "machine", "other")
+WP, RW, MC, MACHINE, OTHER, SPLICED = "wp", "rw", "mc", "machine", "other", "spliced"
 
 
 class Negatives:
@@ -33,8 +34,15 @@ class Negatives:
         tokens, lengths = vocabulary.encode(sentences, words)
         self._chain = Chain(tokens, lengths, len(vocabulary))
         self._given = {kind: vocabulary.encode(texts, words) for kind, texts in given.items()}
+        self._splices = Splices(sentences, given.get(OTHER, ()))
         self.unknown = float((tokens == UNK).sum() / max(1, lengths.sum() - len(lengths)))
         """How often a word of the corpus is not known."""
+
+    def has(self, kind: str) -> bool:
+        """Whether there is anything to draw: some kinds need sentences that were given."""
+        if kind == SPLICED:
+            return bool(self._splices.endings)
+        return kind in self._given or kind in (WP, RW, MC)
 
     def draw(self, kind: str, rows: Longs, random: np.random.Generator) -> tuple[Ids, Ids]:
         """A negative for each of some sentences: made of it, or of no sentence in particular."""
@@ -53,7 +61,16 @@ class Negatives:
     def changed(self, kind: str, texts: Sequence[Sentence], random: np.random.Generator) -> list[Sentence]:
         if kind == WP:
             return [permuted(words, self.tau, random) for words in texts]
+        if kind == SPLICED:
+            return [self._splices.splice(words, self.words, random) for words in texts]
         return [replaced(words, self.tau, self._pool, random) for words in texts]
+
+    def hidden_word(self, tokens: Ids, lengths: Ids, random: np.random.Generator) -> Ids:
+        """The same sentences, a random word of each unknown; those without words as they are."""
+        found = tokens.copy()
+        some = np.flatnonzero(lengths > 1)
+        found[some, random.integers(lengths[some] - 1)] = UNK
+        return found
 
     def _with_unknown(self, tokens: Ids, random: np.random.Generator) -> Ids:
         """Systems know few words, so that a word that is not known would be the sign of a person. It is put into

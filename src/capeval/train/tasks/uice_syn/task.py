@@ -17,19 +17,21 @@ from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
 from capeval.text.tokenize import tokenize
 from capeval.text.vocabulary import PAD, UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_length, count_of
-from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.data import machine_captions
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
 from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.uice_syn.config import Config
 from capeval.train.tasks.uice_syn.corpus import Sentence, read_corpus, sentences_of
-from capeval.train.tasks.uice_syn.examples import KINDS, MACHINE, OTHER, RW, WP, Negatives
+from capeval.train.tasks.uice_syn.examples import MACHINE, OTHER, RW, SPLICED, WP, Negatives
+from capeval.train.tasks.uice_syn.start import folder_of, load_start
 from capeval.types import Floats, Longs
 
 START = "start"
-"""The folder of a training of a style, to go on from: its words and weights."""
+"""A style to go on from, its name or its folder: its words and weights."""
 _BLOCK = 500  # sentences at once in validation
+_HIDDEN = 3  # of each so many human sentences, one is also read with a word unknown
+_MARGIN = 1.0  # by which an unknown word is to lower the logit
 
 
 class UiceSynTask(Task[Syntax]):
@@ -42,7 +44,7 @@ class UiceSynTask(Task[Syntax]):
         self.config: Config = config
         self.sources = config.captions
         given = dict(inputs.extra)
-        self._start = Path(given.pop(START)) if START in given else None
+        self._start = folder_of(given.pop(START)) if START in given else None
         known = None if self._start is None else Vocabulary.load(self._start / VOCABULARY)
         corpus = read_corpus(inputs.corpus, config, inputs.data, known)
         self.vocabulary, self.counts = corpus.vocabulary, corpus.counts
@@ -52,13 +54,11 @@ class UiceSynTask(Task[Syntax]):
         self.sentences = [each for each, out in zip(corpus.sentences, held_out.tolist()) if not out]
         self.held_out = [each for each, out in zip(corpus.sentences, held_out.tolist()) if out]
         others = self._given(config, given, inputs.data)
-        self.kinds = [
-            kind for kind in KINDS if kind in config.negatives and (kind not in self.extras or kind in others)
-        ]
-        if not self.kinds:
-            raise CapevalError("uice-syn: sentences that no person wrote are needed: name a kind in `negatives`")
         self.tokens, self.lengths = self.vocabulary.encode(self.sentences, config.words)
         self.negatives = Negatives(self.vocabulary, self.sentences, others, config.words, config.tau)
+        self.kinds = [kind for kind in config.negatives if self.negatives.has(kind)]
+        if not self.kinds:
+            raise CapevalError("uice-syn: sentences that no person wrote are needed: name a kind in `negatives`")
 
     def _given(self, config: Config, files: dict[str, str], data: Path | None) -> dict[str, list[Sentence]]:
         """Machine captions, and sentences of another style."""
@@ -70,7 +70,7 @@ class UiceSynTask(Task[Syntax]):
             texts[kind] += sentences_of(Path(file), config.form)
         found = {kind: [each for each in tokenize(several) if each] for kind, several in texts.items()}
         for kind, file in files.items():
-            if kind not in config.negatives:
+            if kind not in config.negatives and not (kind == OTHER and SPLICED in config.negatives):
                 raise CapevalError(f"uice-syn: the input {kind} is not used: {kind} is not among the negatives")
             if not found[kind]:
                 raise DataError("there is no sentence in it", file=file)
@@ -81,7 +81,7 @@ class UiceSynTask(Task[Syntax]):
         model = Syntax(len(self.vocabulary), start.shape[1], self.config.hidden, self.config.dropout)
         model.words.weight.data = torch.from_numpy(start)
         if self._start is not None:
-            load_weights(model, self._start / BEST)
+            load_start(model, self._start)
         return model
 
     @property
@@ -102,6 +102,7 @@ class UiceSynTask(Task[Syntax]):
                 np.concatenate([self.tokens[human], others[other]]),
                 np.concatenate([self.lengths[human], ends[other]]),
                 len(human),
+                random,
             )
 
     def _drawn(self, rows: Longs, random: np.random.Generator) -> tuple[Longs, Longs]:
@@ -114,40 +115,61 @@ class UiceSynTask(Task[Syntax]):
                 tokens[some], lengths[some] = self.negatives.draw(kind, rows[some], random)
         return tokens, lengths
 
-    def _batch(self, tokens: Longs, lengths: Longs, human: int) -> Batch:
-        # By length: half as much is read where short and long sentences are read apart.
+    def _batch(self, tokens: Longs, lengths: Longs, human: int, random: np.random.Generator) -> Batch:
         is_human = np.arange(len(tokens)) < human
+        # Of those that people wrote: where a wrong word becomes unknown, a sentence may well sound better.
+        some = random.permutation(human)[: -(-human // _HIDDEN)]
+        hidden = self.negatives.hidden_word(tokens[some, : lengths[some].max(initial=1)], lengths[some], random)
         return {
             "tokens": torch.from_numpy(tokens[:, : lengths.max()]),
             "lengths": torch.from_numpy(lengths),
             "human": torch.from_numpy(is_human.astype(np.float32)),
+            "some": torch.from_numpy(some),
+            "hidden": torch.from_numpy(hidden),
         }
 
     def loss(self, model: Syntax, batch: Batch) -> Tensor:
-        """Over all steps of a sentence, of which each says human or not (equation 9); sentences weigh the same."""
+        """Over all steps of a sentence, of which each says human or not (equation 9); sentences weigh the same.
+
+        Beside it, for some human ones: what a word that is not known fails to take from their last step.
+        """
         tokens, lengths, human = batch["tokens"], batch["lengths"], batch["human"]
         total = tokens.new_zeros((), dtype=torch.float32)
+        last = torch.zeros_like(human)
+        # By length: half as much is read where short and long sentences are read apart.
         for rows in torch.argsort(lengths, stable=True).chunk(2):
             some = tokens[rows, : int(lengths[rows[-1]])]
             logits = model(some)
             is_step = torch.arange(some.shape[1], device=some.device) < lengths[rows, None]
             each = F.binary_cross_entropy_with_logits(logits, human[rows, None].expand_as(logits), reduction="none")
             total = total + ((each * is_step).sum(1) / lengths[rows]).sum()
+            last[rows] = logits.detach().gather(1, lengths[rows, None] - 1)[:, 0]
+        some = batch["some"]
+        if self.config.unknown and len(some):
+            after = model(batch["hidden"]).gather(1, lengths[some, None] - 1)[:, 0]
+            too_much = F.relu(after - last[some] + _MARGIN).mean()
+            total = total + self.config.unknown * len(tokens) * too_much
         return total / len(tokens)
 
     def validate(self, model: Syntax) -> dict[str, float]:
         """How often a held-out sentence scores above a changed one; with tau of the words changed, as in training."""
         random = np.random.default_rng(0)
         human = self._last(model, self.held_out)
-        found = {
-            f"auc_{kind}": area(human, self._last(model, self.negatives.changed(kind, self.held_out, random)))
-            for kind in (WP, RW)
+        found = {}
+        for kind in dict.fromkeys([WP, RW, *self.kinds]):
+            if kind in (WP, RW, SPLICED):
+                changed = self._last(model, self.negatives.changed(kind, self.held_out, random))
+            else:
+                changed = self._scores(model, *self.negatives.draw(kind, np.arange(len(self.held_out)), random))
+            found[f"auc_{kind}"] = area(human, changed)
+        tokens, lengths = self.vocabulary.encode(self.held_out, self.config.words)
+        hidden = self._scores(model, self.negatives.hidden_word(tokens, lengths, random), lengths)
+        return {
+            "auc": sum(found.values()) / len(found),
+            **found,
+            "human": float(human.mean()),
+            "unknown_rises": float((hidden > human).mean()),
         }
-        for kind in self.kinds:
-            if kind not in (WP, RW):
-                tokens, lengths = self.negatives.draw(kind, np.arange(len(self.held_out)), random)
-                found[f"auc_{kind}"] = area(human, self._scores(model, tokens, lengths))
-        return {"auc": sum(found.values()) / len(found), **found, "human": float(human.mean())}
 
     def _last(self, model: Syntax, sentences: Sequence[Sentence]) -> Floats:
         return self._scores(model, *self.vocabulary.encode(sentences, self.config.words))
