@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -34,9 +35,13 @@ class Negatives:
         tokens, lengths = vocabulary.encode(sentences, words)
         self._chain = Chain(tokens, lengths, len(vocabulary))
         self._given = {kind: vocabulary.encode(texts, words) for kind, texts in given.items()}
-        self._splices = Splices(sentences, given.get(OTHER, ()))
+        self._others = given.get(OTHER, ())
         self.unknown = float((tokens == UNK).sum() / max(1, lengths.sum() - len(lengths)))
         """How often a word of the corpus is not known."""
+
+    @cached_property
+    def _splices(self) -> Splices:
+        return Splices(self._sentences, self._others)
 
     def has(self, kind: str) -> bool:
         """Whether there is anything to draw: some kinds need sentences that were given."""
