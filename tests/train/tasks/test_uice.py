@@ -240,8 +240,15 @@ def test_a_style_goes_on_from_another(tmp_path: Path) -> None:
     model, fresh = task.build(), Syntax(len(task.vocabulary), 100, 8)
     load_weights(fresh, first / BEST)
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), fresh.state_dict().values()))
+    # Unknown words have the mean vector of the rarest.
+    words = fresh.words.weight.data
+    assert torch.allclose(words[UNK], words[-round((len(words) - 4) / 3) :].mean(0), atol=1e-6)
     # What is published of a style has no file of weights: they are read out of its network.
     (first / BEST).unlink()
+    told = json.loads((first / "config.json").read_text())
+    told["facts"]["trained_on"] = ["images:coco-train"]
+    (first / "config.json").write_text(json.dumps(told))
+    assert UiceSynTask(config, given).sources == ("coco",)  # what the start has seen is told of the new one
     again = UiceSynTask(config, given).build().state_dict()
     for name, value in fresh.state_dict().items():
         assert torch.allclose(again[name], value, atol=2e-3), name

@@ -51,6 +51,9 @@ class Config(TrainConfig):
     """Share of the words that wp and rw change, at least two words."""
     unknown: Annotated[float, Meta(ge=0)] = 1.0
     """How much it costs, beside the loss, where a word that becomes unknown does not lower the score."""
+    rarest: Annotated[float, Meta(ge=0, le=1)] = 1 / 3
+    """After each epoch the vector of a word that is not known becomes the mean of those of this share of the words, the
+    rarest: learned against another style with many unknown words, it would be a sign of that. 0: as it was learned."""
     validation: Count = 2000
     """Sentences that are kept apart, to choose the epoch."""
     vocabulary: Count = 15_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from capeval.errors import CheckpointError, MissingExtra
 from capeval.models.uice import Syntax
+from capeval.runtime.checkpoint import CONFIG
 from capeval.runtime.uice import SYNTAX, open_trained, style_source
 from capeval.train.checkpoint import BEST, load_weights
 
@@ -21,6 +23,12 @@ _GATES = (0, 2, 3, 1)
 def folder_of(style: str) -> Path:
     """The folder of a style that goes by a name, or that of a training."""
     return Path(style) if (Path(style) / BEST).is_file() else open_trained(style_source(style), "uice-syn").folder
+
+
+def sources_of(folder: Path) -> list[str]:
+    """The data sets whose training captions a style has seen."""
+    facts = json.loads((folder / CONFIG).read_text("utf-8")).get("facts", {})
+    return [each.removeprefix("images:").removesuffix("-train") for each in facts.get("trained_on", ())]
 
 
 def load_start(model: Syntax, folder: Path) -> None:

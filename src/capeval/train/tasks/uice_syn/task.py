@@ -15,7 +15,7 @@ from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Syntax
 from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
 from capeval.text.tokenize import tokenize
-from capeval.text.vocabulary import PAD, UNK, Vocabulary, initial_vectors
+from capeval.text.vocabulary import PAD, SPECIALS, UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_length, count_of
 from capeval.train.data import machine_captions
 from capeval.train.export import to_onnx
@@ -24,7 +24,7 @@ from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.uice_syn.config import Config
 from capeval.train.tasks.uice_syn.corpus import Sentence, read_corpus, sentences_of
 from capeval.train.tasks.uice_syn.examples import MACHINE, OTHER, RW, SPLICED, WP, Negatives
-from capeval.train.tasks.uice_syn.start import folder_of, load_start
+from capeval.train.tasks.uice_syn.start import folder_of, load_start, sources_of
 from capeval.types import Floats, Longs
 
 START = "start"
@@ -42,9 +42,10 @@ class UiceSynTask(Task[Syntax]):
 
     def __init__(self, config: Config, inputs: Inputs) -> None:
         self.config: Config = config
-        self.sources = config.captions
         given = dict(inputs.extra)
         self._start = folder_of(given.pop(START)) if START in given else None
+        # What the start has seen has been seen by what comes of it.
+        self.sources = (*([] if self._start is None else sources_of(self._start)), *config.captions)
         known = None if self._start is None else Vocabulary.load(self._start / VOCABULARY)
         corpus = read_corpus(inputs.corpus, config, inputs.data, known)
         self.vocabulary, self.counts = corpus.vocabulary, corpus.counts
@@ -153,6 +154,7 @@ class UiceSynTask(Task[Syntax]):
 
     def validate(self, model: Syntax) -> dict[str, float]:
         """How often a held-out sentence scores above a changed one; with tau of the words changed, as in training."""
+        settle_unknown(model, self.config.rarest)
         random = np.random.default_rng(0)
         human = self._last(model, self.held_out)
         found = {}
@@ -200,6 +202,13 @@ class UiceSynTask(Task[Syntax]):
     def facts(self) -> dict[str, Any]:
         return {"corpus": self.counts, "unknown": self.negatives.unknown, "kinds": self.kinds,
                 "data": digest_of(self.tokens)}  # fmt: skip
+
+
+def settle_unknown(model: Syntax, share: float) -> None:
+    """Gives unknown words the mean vector of the rarest words, which stand last; what is validated and kept has it."""
+    vectors = model.words.weight.data
+    if count := round(share * (len(vectors) - len(SPECIALS))):
+        vectors[UNK] = vectors[-count:].mean(0)
 
 
 class _Exported(nn.Module):
