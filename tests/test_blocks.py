@@ -11,7 +11,7 @@ from capeval.errors import DataError
 from capeval.evaluate import evaluate, evaluate_blocks
 from capeval.results import Result
 from capeval.run import Run
-from capeval.totals import Totals, _exact
+from capeval.totals import Totals, exact_parts
 from capeval.types import Dataset, Sample
 
 METRICS = ["bleu", "rouge_l", "cider_d(df=coco-val2014)", "wmd", "spice_fast_color", "spider_fast(df=coco-val2014)"]
@@ -93,7 +93,7 @@ def test_blocks_that_were_scored_differently_are_refused(dataset: Dataset) -> No
         Totals().scores  # noqa: B018
 
 
-def test_sums_are_exact() -> None:
+def test_sums_areexact_parts() -> None:
     values = [1e16, 1.0, -1e16, 1e-20, 3.0, 1e300, -1e300]
-    assert sum(_exact(values)) == 4.0
-    assert _exact([]) == []
+    assert sum(exact_parts(values)) == 4.0
+    assert exact_parts([]) == []

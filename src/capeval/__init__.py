@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capeval.api import compare, ground, scene_graph, score, tokenize
     from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
     from capeval.results import Result, join, load, save
+    from capeval.stream import score_stream
     from capeval.types import Dataset, Info, Metric, Sample
 
 # Loaded on first use, so that `import capeval` costs nothing.
@@ -38,6 +39,7 @@ _HOME = {
     "save": "results",
     "scene_graph": "api",
     "score": "api",
+    "score_stream": "stream",
     "tokenize": "api",
 }
 
@@ -60,6 +62,7 @@ __all__ = [
     "save",
     "scene_graph",
     "score",
+    "score_stream",
     "tokenize",
 ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -95,20 +95,14 @@ class Result:
     @cached_property
     def signatures(self) -> dict[str, str]:
         """For each label, all that decides its score: parameters, tokenizer, references, revision, version."""
-        low, high = int(self.reference_counts.min()), int(self.reference_counts.max())
-        count = str(low) if low == high else f"{low}-{high}"
-        data = _digest(self.reference_hashes)
-        seen = "" if self.picture_hashes is None else _digest(self.picture_hashes)
-        signatures = {}
-        for each in self.scored:
-            extras = f"|pictures:{each.pictures}/{seen}" if each.pictures else ""
-            extras += "".join(f"|{key}:{value}" for key, value in each.extras.items())
-            for name, key in zip(each.names, each.labels, strict=True):
-                signatures[key] = (
-                    f"{label(each.metric, name, full=True)}|tok:{self.tokenizer}|refs:{count}|data:{data}{extras}"
-                    f"|rev:{each.metric.info.revision}|capeval:{self.version}"
-                )
-        return signatures
+        return sign(
+            self.scored,
+            self.tokenizer,
+            (int(self.reference_counts.min()), int(self.reference_counts.max())),
+            _digest(self.reference_hashes),
+            "" if self.picture_hashes is None else _digest(self.picture_hashes),
+            self.version,
+        )
 
     def rows(self, indices: Sequence[int] | npt.NDArray[np.intp]) -> Result:
         """The scores of some rows: nothing is computed again."""
@@ -202,11 +196,43 @@ class Result:
         return pd.DataFrame(columns | self.per_caption)
 
 
+def sign(
+    scored: Sequence[Scored],
+    tokenizer: str,
+    references: tuple[int, int],
+    data: str,
+    seen: str = "",
+    version: str = __version__,
+) -> dict[str, str]:
+    """The signature of each label: `references` is how few and how many a caption has, `data` and `seen` tell the
+    reference sets and the pictures from all others."""
+    low, high = references
+    count = str(low) if low == high else f"{low}-{high}"
+    signatures = {}
+    for each in scored:
+        extras = f"|pictures:{each.pictures}/{seen}" if each.pictures else ""
+        extras += "".join(f"|{key}:{value}" for key, value in each.extras.items())
+        for name, key in zip(each.names, each.labels, strict=True):
+            signatures[key] = (
+                f"{label(each.metric, name, full=True)}|tok:{tokenizer}|refs:{count}|data:{data}{extras}"
+                f"|rev:{each.metric.info.revision}|capeval:{version}"
+            )
+    return signatures
+
+
+def distinct_digest(chunks: Iterable[npt.NDArray[np.uint64]]) -> str:
+    """Of distinct hashes that come in ascending order."""
+    state = hashlib.blake2b(digest_size=4)
+    for chunk in chunks:
+        state.update(chunk.tobytes())
+    return state.hexdigest()
+
+
 def _digest(hashes: npt.NDArray[np.uint64]) -> str:
     """Of the distinct hashes, in whatever order they come."""
     ordered = np.sort(hashes)
     distinct = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]  # np.unique loads a lot of code
-    return hashlib.blake2b(distinct.tobytes(), digest_size=4).hexdigest()
+    return distinct_digest([distinct])
 
 
 def _defined(value: float) -> float | None:
@@ -280,6 +306,12 @@ def join(results: Sequence[Result]) -> Result:
     repeated = [key[0] for key in keys if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
     if repeated:
         raise DataError(f"{len(repeated)} captions are in several parts.", ids=repeated)
+    return stack(results)
+
+
+def stack(results: Sequence[Result]) -> Result:
+    """The rows of results that were scored in the same way, one after the other."""
+    first = results[0]
     return Result(
         **{name: [value for result in results for value in getattr(result, name)] for name in _COLUMNS},
         reference_counts=np.concatenate([result.reference_counts for result in results]),

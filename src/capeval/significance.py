@@ -39,7 +39,7 @@ def bootstrap_scores(
     summands = [metric.summands(each) for each in stats]
     total = 1 + max(int(each.max()) for each in images)
     drawn: list[list[Array]] = [[] for _ in stats]
-    for weights in _draws(total, resamples, seed):
+    for weights in draws(total, resamples, seed):
         for scores, values, image in zip(drawn, summands, images, strict=True):
             row_weights = weights[:, image]
             scores.append(metric.from_totals(row_weights @ values, row_weights.sum(axis=1, keepdims=True)))
@@ -94,7 +94,7 @@ def _permutation(
     return np.asarray(count / (permutations + 1))
 
 
-def _draws(total: int, resamples: int, seed: int) -> Iterator[Array]:
+def draws(total: int, resamples: int, seed: int) -> Iterator[Array]:
     """How often each of `total` images is drawn, in batches of resamples."""
     generator = np.random.default_rng([seed, 0])
     for size in _batches(resamples):

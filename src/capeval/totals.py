@@ -34,7 +34,7 @@ class Totals:
             refuse_to_join(self._first, result)
         for sums, values in zip(self._sums, summands, strict=True):
             for parts, column in zip(sums, values.T, strict=True):
-                parts += _exact(column.tolist())
+                parts += exact_parts(column.tolist())
         self.n += len(result)
         self._low, self._high = min(self._low, low), max(self._high, high)
         self._references |= set(result.reference_hashes.tolist())
@@ -67,7 +67,7 @@ class Totals:
         return self._first
 
 
-def _exact(values: list[float]) -> list[float]:
+def exact_parts(values: list[float]) -> list[float]:
     """A few numbers with the same sum: what rounding leaves over is kept as further numbers."""
     parts: list[float] = []
     while len(parts) < 4:

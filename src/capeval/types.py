@@ -63,6 +63,26 @@ class Features(Protocol):
         """[n, r, 4]: where each region is, if that is known."""
 
 
+class Frequencies(Protocol):
+    """With how many of some images each n-gram occurs."""
+
+    @property
+    def images(self) -> int: ...
+    @property
+    def n(self) -> int:
+        """The highest order."""
+
+    @property
+    def tokenizer(self) -> str: ...
+    @property
+    def stem(self) -> bool: ...
+    @property
+    def digest(self) -> str: ...
+
+    def counts(self, vocabulary: Sequence[str], grams: Ints) -> Longs:
+        """Of n-grams that are positions in `vocabulary`, padded with -1."""
+
+
 class Picture(NamedTuple):
     """One picture, for who looks at no more than that."""
 
@@ -87,10 +107,11 @@ class Dataset(Sequence[Sample]):
 
     `group[i]` is the index in `reference_sets` of row i's references. A reference set stands for one image:
     document frequencies count it once, however many candidates the image has. `features` has the features of the
-    images, where somebody gave pictures.
+    images, where somebody gave pictures. `frequencies` has the document frequencies of the whole, with words (False) or
+    with their stems (True), where these rows are a part of it.
     """
 
-    __slots__ = ("candidates", "features", "group", "ids", "images", "reference_sets", "systems")
+    __slots__ = ("candidates", "features", "frequencies", "group", "ids", "images", "reference_sets", "systems")
 
     def __init__(
         self,
@@ -101,12 +122,13 @@ class Dataset(Sequence[Sample]):
         group: Sequence[int] | Ints,
         systems: Sequence[str] | None = None,
         features: Features | None = None,
+        frequencies: Mapping[bool, Frequencies] | None = None,
     ) -> None:
         self.ids, self.images, self.candidates = list(ids), list(images), list(candidates)
         self.reference_sets = list(reference_sets)
         self.group: Ints = np.asarray(group, dtype=np.int32)
         self.systems = list(systems) if systems is not None else [""] * len(self.ids)
-        self.features = features
+        self.features, self.frequencies = features, frequencies or {}
         lengths = {len(self.ids), len(self.images), len(self.candidates), len(self.systems), len(self.group)}
         if len(lengths) != 1:
             raise ValueError(f"columns differ in length: {sorted(lengths)}")
@@ -158,6 +180,7 @@ class Dataset(Sequence[Sample]):
             group,
             [self.systems[i] for i in indices],
             self.features,
+            self.frequencies,
         )
 
 

@@ -31,7 +31,7 @@ TEXTS = {
     "lece-system": {"settings"},
     "report": {"title"},
     "robust curves": {"gammas"},
-    "score": {"caption", "ids", "split"},
+    "score": {"address", "by", "caption", "filter_", "ids", "picture", "split"},
     "train": {"name", "settings", "device"},
 }
 KNOWN = (Reads, Writes, WritesInto, click.Choice, click.IntRange, click.FloatRange, click.types.BoolParamType)

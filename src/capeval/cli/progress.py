@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -51,7 +52,7 @@ class Terminal(Progress):
     def bar(self, what: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
         if not sys.stderr.isatty():
             print(f"{what} ...", file=sys.stderr, flush=True)
-            yield lambda done: None
+            yield _Lines(what, total, unit).show
             return
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -75,6 +76,26 @@ class Terminal(Progress):
         finally:
             if line:
                 line.start()
+
+
+class _Lines:
+    """Progress for a file or a pipe: a line now and then."""
+
+    _SECONDS = 30.0
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        self._what, self._total, self._unit = what, total, unit
+        self._begin = self._last = time.monotonic()
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self._last < self._SECONDS:
+            return
+        self._last = now
+        speed = done / (now - self._begin)
+        of = f" of {self._total:,}" if self._total else ""
+        left = f", {(self._total - done) / speed / 60:.0f} min left" if self._total and speed else ""
+        print(f"{self._what}: {done:,}{of} {self._unit}, {speed:,.0f}/s{left}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ from capeval.cli.reading import (
     split_option,
 )
 from capeval.cli.report import check_report_options, write_score_report
+from capeval.cli.streamoptions import refuse_stream_options, stream_options
 from capeval.errors import counted
 from capeval.evaluate import evaluate
 from capeval.io.captions import Joined, join, read_candidates, remarks
@@ -56,7 +57,7 @@ from capeval.types import Array
 
 
 @click.command("score", cls=Command)
-@click.argument("candidates", metavar="CANDIDATES", type=Reads())
+@click.argument("candidates", metavar="CANDIDATES...", nargs=-1, required=True, type=Reads())
 @options(
     optional_references_option,
     images_option,
@@ -82,9 +83,10 @@ from capeval.types import Array
     threads_option,
     resamples_option,
     seed_option,
+    *stream_options,
 )  # fmt: skip
 def score_command(
-    candidates: str,
+    candidates: tuple[str, ...],
     references: tuple[str, ...],
     images: str | None,
     features: str | None,
@@ -106,6 +108,7 @@ def score_command(
     threads: int,
     resamples: int,
     seed: int,
+    **streaming: Any,
 ) -> None:
     """Score the captions in CANDIDATES against references.
 
@@ -116,14 +119,36 @@ def score_command(
     capeval score results.json -r refs.json --report report.html --scores clipscore.csv
     capeval score predictions.jsonl                 (rows with a prediction and its references)
     capeval score hyp.txt -r ref0.txt -r ref1.txt   (line by line)
+    capeval score shards/*.parquet -m rouge_l -m 'cider_d(df=coco-val2014)' -o scored/ --filter 'cider_d > 0.4'
 
     -m spider_max (or any other score with _max) takes the best of several captions of an image.
 
     Rows with a `system` field are scored system by system. The signature beside each score names all that decides
     it; quote it with the number.
+
+    With -o, CANDIDATES are shards of any size (Parquet, JSONL, CSV, webdataset tar), whose rows hold their references:
+    they come out with a column for each score (docs/scale.md).
     """
     plain, best = split_best(metrics)
     wanted = checked(plain)
+    if streaming["output"]:
+        from capeval.cli.stream import score_into
+
+        refuse_both_pictures(images, features)
+        if best:
+            raise click.UsageError("the best of several captions of an image is for one file, without -o")
+        score_into(
+            candidates, wanted, references=references, ids=ids, caption=caption, images=images, features=features,
+            tokenizer=tokenizer,
+            threads=threads, intervals=intervals, resamples=resamples, seed=seed, format_=format_, json_file=json_file,
+            others={"--per-caption": per_caption, "--report": page, "--scores": files, "--save": save,
+                    "--strict": strict, "--split": split, "--several": several, "--percent": percent},
+            **streaming,
+        )  # fmt: skip
+        return
+    refuse_stream_options(streaming)
+    if len(candidates) > 1:
+        raise click.UsageError("several files are scored as shards, into a folder: name it with -o")
     refuse_both_pictures(images, features)
     check_report_options(page, files)
     if per_caption:
@@ -131,7 +156,7 @@ def score_command(
     with running(tokenizer, threads) as run:
         run.progress.step("reading files")
         reading, known = references_option_read(references, reading_of(run, ids, caption, split, several or bool(best)))
-        read = read_candidates(candidates, reading)
+        read = read_candidates(candidates[0], reading)
         refuse_unknown_columns(reading)
         if known is None and read.references is None:
             refuse_without_references(wanted, bool(images or features))

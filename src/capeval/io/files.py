@@ -78,15 +78,22 @@ def opened(path: PathLike) -> Iterator[io.BufferedReader]:
         raise DataError("there is no such file", file=source) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=source) from error
-    with file:
-        if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
-            with unpacking(file, source) as stream:
-                yield _after_mark(stream)
-        else:
-            yield _after_mark(file)
+    with file, unpacked(file, source) as stream:
+        yield after_mark(stream)
 
 
-def _after_mark(stream: io.BufferedReader) -> io.BufferedReader:
+@contextmanager
+def unpacked(file: io.BufferedReader, source: str) -> Iterator[io.BufferedReader]:
+    """The content of a stream, unpacked when it is gzip."""
+    if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+        with unpacking(file, source) as stream:
+            yield stream
+    else:
+        yield file
+
+
+def after_mark(stream: io.BufferedReader) -> io.BufferedReader:
+    """The stream behind its byte order mark, if it has one."""
     if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
         stream.read(len(codecs.BOM_UTF8))
     return stream

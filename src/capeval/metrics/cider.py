@@ -16,7 +16,7 @@ from capeval.errors import DataError, ExpressionError, TooFewImages
 from capeval.run import Run
 from capeval.text.stem import stem
 from capeval.text.tokenize import TOKENISED
-from capeval.types import Array, Dataset, Info, Ints, Longs, Metric
+from capeval.types import Array, Dataset, Frequencies, Info, Ints, Longs, Metric
 
 if TYPE_CHECKING:
     from capeval.io.dftable import DfTable
@@ -53,9 +53,10 @@ class Cider(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """One column for each order: mean similarity to the references."""
-        return self.stats_with(corpus, None if self.df == "corpus" else load_table(self.df))
+        whole = corpus.dataset.frequencies.get(self.stem)
+        return self.stats_with(corpus, whole if self.df == "corpus" else load_table(self.df))
 
-    def stats_with(self, corpus: Corpus, table: DfTable | None) -> Array:
+    def stats_with(self, corpus: Corpus, table: Frequencies | None) -> Array:
         """The same with a table that was read before; without one, document frequencies are those of the corpus."""
         grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
         source = "" if table is None else table.digest
@@ -82,7 +83,11 @@ class Cider(Metric):
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
         return {"stemmer": "porter2"} | table if self.stem else table
 
+<<<<<<< HEAD
     def idf(self, corpus: Corpus, grams: Ngrams, table: DfTable | None) -> Array:
+=======
+    def _idf(self, corpus: Corpus, grams: Ngrams, table: Frequencies | None) -> Array:
+>>>>>>> 5c74fcc (Shards of captions of any size are scored in bounded memory: `capeval score shards/*.parquet -o scored/`, and `capeval.score_stream`)
         """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
         counts: Ints | Longs
         if table is None:
@@ -100,7 +105,7 @@ class Cider(Metric):
             images, counts = table.images, table.counts(vocabulary, grams.grams)
         return np.asarray(math.log(images) - np.log(np.maximum(1.0, counts)))
 
-    def _refuse_unfit(self, table: DfTable, run: Run) -> None:
+    def _refuse_unfit(self, table: Frequencies, run: Run) -> None:
         wanted = {"tokenizer": run.tokenizer, "stem": self.stem, "n": self.n}
         found = {"tokenizer": table.tokenizer, "stem": table.stem, "n": table.n}
         # Whoever gives tokens knows best what they are.
@@ -168,11 +173,19 @@ def make_table(
     """The table of a reference collection: in how many images' references each n-gram occurs."""
     from capeval.io.dftable import table_from_counts
 
+    run = run or Run()
+    counted = count_documents(reference_sets, n=n, stem=stem, run=run)
+    return table_from_counts(len(reference_sets), n, run.tokenizer, stem, *counted)
+
+
+def count_documents(
+    reference_sets: Sequence[tuple[str, ...]], *, n: int, stem: bool, run: Run
+) -> tuple[list[str], Ints, Ints]:
+    """A vocabulary, the n-grams as positions in it padded with -1, and with how many of the sets each occurs."""
     corpus = Corpus(Dataset([], [], [], reference_sets, []), run)
     grams = _stemmed_ngrams(corpus, n) if stem else corpus.ngrams(n)
     vocabulary = _stemmed_vocabulary(corpus) if stem else corpus.words.vocabulary
-    counts = _document_frequency(corpus, grams)
-    return table_from_counts(len(reference_sets), n, corpus.run.tokenizer, stem, vocabulary, grams.grams, counts)
+    return vocabulary, grams.grams, _document_frequency(corpus, grams)
 
 
 def _document_frequency(corpus: Corpus, grams: Ngrams) -> Ints:

@@ -213,17 +213,23 @@ def require_pillow() -> None:
         raise MissingExtra("Reading pictures", "learned") from None
 
 
-def read_picture(path: PathLike) -> bytes:
-    """The bytes of a picture file."""
+def read_picture(source: PathLike | bytes) -> bytes:
+    """The bytes of a picture file; a picture that is there as bytes already is only checked."""
+    name = picture_name(source)
     try:
-        size = Path(path).stat().st_size
+        size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
         if not size:
-            raise DataError("the file is empty", file=str(path))
+            raise DataError("the file is empty", file=name)
         if size > LARGEST_FILE:
-            raise DataError(f"the file has {size:,} bytes: too large for a picture", file=str(path))
-        return Path(path).read_bytes()
+            raise DataError(f"the file has {size:,} bytes: too large for a picture", file=name)
+        return source if isinstance(source, bytes) else Path(source).read_bytes()
     except OSError as problem:
-        raise DataError(f"cannot be read: {problem.strerror}", file=str(path)) from problem
+        raise DataError(f"cannot be read: {problem.strerror}", file=name) from problem
+
+
+def picture_name(source: PathLike | bytes) -> str:
+    """What messages call a picture."""
+    return "the picture" if isinstance(source, bytes) else str(source)
 
 
 def prepare(data: bytes, side: int, name: str = "the picture") -> Pixels:

@@ -19,7 +19,7 @@ from capeval.io.featurestore import BLOCK, HASH_BYTES, Encoded, Store, is_store
 from capeval.io.files import PathLike
 from capeval.io.locks import lock_file, locked
 from capeval.run import Run
-from capeval.runtime.encoder import BATCH, Encoder, prepare, read_picture, require_pillow
+from capeval.runtime.encoder import BATCH, Encoder, picture_name, prepare, read_picture, require_pillow
 
 ENDINGS = {
     ".avif", ".bmp", ".gif", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp",
@@ -173,7 +173,7 @@ def _refuse_other(store: Store, encoder: str, regions: bool) -> None:
 
 
 def look_at(
-    pictures: Sequence[tuple[str, PathLike]],
+    pictures: Sequence[tuple[str, PathLike | bytes]],
     encoder: Encoder,
     threads: int,
     known: Callable[[Sequence[bytes]], Collection[bytes]],
@@ -205,7 +205,9 @@ def look_at(
 
 
 def _look_at_some(
-    pictures: Sequence[tuple[str, PathLike]], encoder: Encoder, known: Callable[[Sequence[bytes]], Collection[bytes]]
+    pictures: Sequence[tuple[str, PathLike | bytes]],
+    encoder: Encoder,
+    known: Callable[[Sequence[bytes]], Collection[bytes]],
 ) -> list[Looked]:
     found = {key: Looked(key) for key, _ in pictures}
     files: dict[str, bytes] = {}
@@ -220,7 +222,7 @@ def _look_at_some(
     for key, path in pictures:
         if key in files and found[key].hash not in there:
             try:
-                pixels[key] = prepare(files[key], encoder.side, str(path))
+                pixels[key] = prepare(files[key], encoder.side, picture_name(path))
             except DataError as problem:
                 found[key] = Looked(key, problem=problem)
     if pixels:

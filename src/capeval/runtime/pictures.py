@@ -21,7 +21,7 @@ from capeval.io.features import FeatureSource, open_features
 from capeval.io.featurestore import BLOCK, Encoded, Numbers, together
 from capeval.io.files import PathLike
 from capeval.run import Run
-from capeval.runtime.encoder import Encoder, find_encoder, read_picture, require_pillow
+from capeval.runtime.encoder import Encoder, find_encoder, picture_name, read_picture, require_pillow
 from capeval.runtime.extract import Looked, content_hash, find_pictures, look_at
 from capeval.types import Features, Floats, Picture
 
@@ -51,12 +51,17 @@ class PictureFiles(FeatureSource):
     """Pictures by image id, as one encoder sees them, and by `by` any other; nothing is read before it is needed."""
 
     def __init__(
-        self, paths: Mapping[str, PathLike], *, encoder: Encoder | PathLike | None = None, run: Run | None = None
+        self,
+        paths: Mapping[str, PathLike | bytes],
+        *,
+        encoder: Encoder | PathLike | None = None,
+        run: Run | None = None,
     ) -> None:
         self.source = "the pictures"
-        self._paths = {str(key): Path(path) for key, path in paths.items()}
+        self._paths = {str(key): path if isinstance(path, bytes) else Path(path) for key, path in paths.items()}
         self._run = run or Run()
         self._encoder = encoder if isinstance(encoder, Encoder) else Encoder(encoder, run)
+        self._networks = {self._encoder.name: self._encoder}
         self._hashes: dict[str, bytes] = {}
         self.encoder = self._encoder.name
         self._cache = FeatureCache(self.encoder, self._run)
@@ -64,11 +69,33 @@ class PictureFiles(FeatureSource):
 
     def by(self, encoder: str) -> PictureFiles:
         """As the encoder of that name sees them; as these are, where it is not known."""
-        if encoder not in self._views and (other := find_encoder(encoder, self._run)):
+        other = self._networks.get(encoder) or find_encoder(encoder, self._run)
+        if encoder not in self._views and other:
             view = PictureFiles(self._paths, encoder=other, run=self._run)
-            view._hashes, view._views = self._hashes, self._views
+            self._networks[encoder] = other
+            view._hashes, view._views, view._networks = self._hashes, self._views, self._networks
             self._views[encoder] = view
         return self._views.get(encoder, self)
+
+    def over(self, paths: Mapping[str, PathLike | bytes]) -> PictureFiles:
+        """Other pictures, as the same encoders see them."""
+        other = PictureFiles(paths, encoder=self._encoder, run=self._run)
+        other._networks = self._networks
+        return other
+
+    def unreadable(self, encoder: str = "") -> dict[str, str]:
+        """Which pictures cannot be read, and why. Those that can are encoded, and in the cache, afterwards."""
+        seen, bad = self.by(encoder), dict[str, str]()
+        for name in self.ids:
+            try:
+                seen._hashes_of([name])
+            except DataError as problem:
+                bad[name] = str(problem)
+        hashes = {digest: name for name, digest in seen._hashes.items()}
+        if missing := {digest: hashes[digest] for digest in hashes.keys() - seen._cache.read("vector", set(hashes))}:
+            seen._encode("vector", missing, bad)
+        same = {seen._hashes[name]: why for name, why in bad.items() if name in seen._hashes}
+        return bad | {name: same[digest] for name, digest in seen._hashes.items() if digest in same}
 
     @property
     def ids(self) -> list[str]:
@@ -111,8 +138,11 @@ class PictureFiles(FeatureSource):
             self._hashes.update(zip(new, digests))
         return [self._hashes[name] for name in names]
 
-    def _encode(self, kind: str, pictures: Mapping[bytes, str]) -> dict[bytes, Numbers]:
-        """Vectors and regions come from one pass, and both are kept.
+    def _encode(
+        self, kind: str, pictures: Mapping[bytes, str], bad: dict[str, str] | None = None
+    ) -> dict[bytes, Numbers]:
+        """Vectors and regions come from one pass, and both are kept. Pictures that are no pictures go into `bad`, or,
+        without that, are an error.
 
         What another process has encoded meanwhile is taken from the cache, unless it has gone there again.
         """
@@ -128,11 +158,16 @@ class PictureFiles(FeatureSource):
                 ready.clear()
 
         def take(picture: Looked) -> None:
+            if picture.problem and bad is not None:
+                bad[picture.key] = str(picture.problem)
+                return
             if picture.problem:
                 flush()
                 raise picture.problem
             if picture.hash != self._hashes[picture.key]:
-                raise DataError("the picture was changed while it was read", file=str(self._paths[picture.key]))
+                raise DataError(
+                    "the picture was changed while it was read", file=picture_name(self._paths[picture.key])
+                )
             if picture.encoded:
                 found[picture.hash] = np.atleast_2d(getattr(picture.encoded, kind))
                 ready.append(picture.encoded)

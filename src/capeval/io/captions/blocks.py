@@ -29,7 +29,7 @@ def candidate_blocks(path: PathLike, size: int = ROWS, reading: Reading = PLAIN)
     """
     if size < 1:
         raise ValueError("a block has one row at least")
-    seen = _Seen()
+    seen = Seen()
     for table in _tables(path, size, reading):
         block = candidates_of(table)
         again = seen.repeats([f"{system}\0{key}" for key, system in zip(block.ids, block.systems, strict=True)])
@@ -91,7 +91,7 @@ def _parquet_tables(path: PathLike, size: int, reading: Reading) -> Iterator[Tab
         made_table(source, CANDIDATES, {}, "row", (), header)  # which says that there is nothing in it
 
 
-class _Seen:
+class Seen:
     """Which keys there were, in eight bytes each."""
 
     def __init__(self) -> None:
@@ -100,7 +100,11 @@ class _Seen:
     def repeats(self, keys: Sequence[str]) -> list[int]:
         """The places of keys that an earlier call had."""
         digests = b"".join(hashlib.blake2b(key.encode(), digest_size=8).digest() for key in keys)
-        hashes = np.frombuffer(digests, np.uint64)
+        found: list[int] = np.flatnonzero(self.known(np.frombuffer(digests, np.uint64))).tolist()
+        return found
+
+    def known(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Which of the hashes an earlier call had."""
         known = np.zeros(len(hashes), bool)
         for chunk in self._sorted:
             places = np.minimum(np.searchsorted(chunk, hashes), len(chunk) - 1)
@@ -108,5 +112,4 @@ class _Seen:
         self._sorted.append(np.sort(hashes))
         if len(self._sorted) > 32:  # few enough to look through
             self._sorted = [np.sort(np.concatenate(self._sorted))]
-        found: list[int] = np.flatnonzero(known).tolist()
-        return found
+        return known

@@ -128,7 +128,7 @@ def _listed_references(table: Table, name: str, raw: list[Any], images: list[str
     """Each row holds all references of its image."""
     lists = [value if isinstance(value, (list, tuple)) else [value] for value in raw]
     table.refuse([i for i, texts in enumerate(lists) if not texts], "an image with no references", images)
-    sets = [tuple(_cleaned(texts)) for texts in lists]
+    sets = [tuple(cleaned(texts)) for texts in lists]
     bad = [i for i, texts in enumerate(sets) if None in texts]
     if bad:
         value = lists[bad[0]][sets[bad[0]].index(None)]
@@ -154,7 +154,7 @@ def _systems(table: Table, raw: list[Any], images: list[str]) -> list[str]:
 
 
 def _captions(table: Table, name: str, raw: list[Any], images: list[Any]) -> list[str]:
-    return _complete(table, name, raw, _cleaned(raw), images, "a text")
+    return _complete(table, name, raw, cleaned(raw), images, "a text")
 
 
 def _complete(
@@ -173,7 +173,7 @@ def _complete(
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-def _cleaned(raw: Iterable[Any]) -> list[str | None]:
+def cleaned(raw: Iterable[Any]) -> list[str | None]:
     """Captions with spaces for line breaks; None for what is no caption."""
     # Almost all captions are printable, which rules out both line breaks and lone surrogates.
     return [text if type(text) is str and text.isprintable() else _caption_text(text) for text in raw]

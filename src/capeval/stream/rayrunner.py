@@ -1,0 +1,74 @@
+"""The runner of a Ray cluster: shards are the rows of a Ray dataset, and actors hold models and tables.
+
+What comes back of a shard is its small record; rows go from file to file. A shard whose worker was lost is done again
+elsewhere, and its files are replaced by the same ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from capeval.errors import CapevalError, MissingExtra
+from capeval.stream.job import Item, Record
+from capeval.stream.work import Job, Report, Work
+from capeval.types import Frequencies
+
+
+class RayRunner:
+    """`address`: of a cluster; without it the one that runs here, else a new one. What a program has begun is used."""
+
+    def __init__(self, address: str | None = None, *, actors: int | None = None) -> None:
+        try:
+            import ray
+            import ray.data
+        except ImportError:
+            raise MissingExtra("Running on Ray", "ray") from None
+        self._ray, self._actors = ray, actors
+        if not ray.is_initialized():
+            try:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            except (ConnectionError, ValueError, RuntimeError) as problem:
+                raise CapevalError(f"there is no Ray cluster at {address or 'auto'}: {problem}") from problem
+
+    def run(
+        self, job: Job, step: str, items: Sequence[Item], report: Report, tables: Mapping[bool, Frequencies] | None
+    ) -> Iterator[tuple[str, Record]]:
+        ray = self._ray
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        rows = [{"path": path, "more": json.dumps(more)} for path, more in items]
+        actors = min(len(items), self._actors or max(1, int(ray.cluster_resources().get("CPU", 1))))
+        # In the object store once, whatever the number of actors.
+        held = ray.put(dict(tables)) if tables else None
+        dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            _Actor,
+            fn_constructor_args=(job.to_json(), step, [held]),
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            batch_size=1,
+            num_cpus=1,
+            max_restarts=-1,
+            max_task_retries=-1,
+        )
+        for row in dataset.iter_rows():
+            record = json.loads(row["record"])
+            report(record.get("rows", 0))
+            yield row["path"], record
+
+
+class _Actor:
+    """Holds what every shard needs, for as long as the job lasts."""
+
+    def __init__(self, job: str, step: str, held: list[Any]) -> None:
+        import ray
+
+        self._step = step
+        self._work = Work(Job.from_json(job), ray.get(held[0]) if held[0] is not None else None)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        found = [
+            self._work.do(self._step, str(path), lambda rows: None, **json.loads(str(more)))
+            for path, more in zip(batch["path"], batch["more"])
+        ]
+        return {"path": list(batch["path"]), "record": [json.dumps(each) for each in found]}
