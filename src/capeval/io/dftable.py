@@ -71,28 +71,48 @@ class DfTable:
 
     def counts(self, vocabulary: Sequence[str], grams: Ints) -> Longs:
         """With how many images each of `grams`, positions in `vocabulary` padded with -1, occurs; 0 if unknown."""
-        number, known = self._index
+        number, slots, bits = self._index
         # One entry more than words: index -1, the padding of short n-grams, stays -1.
-        column_of = np.array([*(number.get(word, -1) for word in vocabulary), -1], np.int64)
-        lengths, rows = _orders(grams), column_of[grams]
+        column_of = np.array([*(number.get(word, -1) for word in vocabulary), -1], np.int32)
         found = np.zeros(len(grams), np.int64)
-        begin = 0
-        for order, keys in enumerate(known, 1):
-            asked = lengths == order
-            place, is_known = _find(known, rows[asked, :order])
-            found[asked] = np.where(is_known, self.df[begin + place] if len(keys) else 0, 0)
-            begin += len(keys)
+        rows = column_of[grams[:, : self.n] if grams.shape[1] >= self.n else _padded(grams, self.n)]
+        # Only n-grams whose words are all known, and that are not longer than those of the table.
+        left = np.flatnonzero(_orders(rows) == _orders(grams))
+        rows = rows[left]
+        place = _home(rows, bits)
+        while len(left):
+            entry = slots[place]
+            is_taken = entry >= 0
+            is_found = is_taken & _same(self.grams[entry], rows)
+            found[left[is_found]] = self.df[entry[is_found]]
+            on = np.flatnonzero(is_taken & ~is_found)
+            left, rows, place = left[on], rows[on], place[on] + 1
         return found
 
     @cached_property
-    def _index(self) -> tuple[dict[str, int], list[Longs]]:
-        """The number of each word, and the n-grams of each order as `_find` knows them."""
-        orders, words = _orders(self.grams), len(self.vocabulary)
-        known = [np.arange(words, dtype=np.int64)]
-        for order in range(2, self.n + 1):
-            rows = self.grams[orders == order, :order].astype(np.int64)
-            known.append(_locate(known, rows[:, :-1]) * words + rows[:, -1])
-        return {word: i for i, word in enumerate(self.vocabulary)}, known
+    def _index(self) -> tuple[dict[str, int], Ints, int]:
+        """The number of each word, and a hash table of the n-grams: slots that hold a row of `grams`, or -1.
+
+        An n-gram is in the slot that its words lead to, or behind it with no free slot between. There are two to the
+        power of the last number of slots to be led to.
+        """
+        bits = max(4, (2 * len(self.grams)).bit_length())
+        home = _home(self.grams, bits)
+        order = np.argsort(home, kind="stable")
+        step = np.arange(len(order))
+        place = np.maximum.accumulate(home[order] - step) + step if len(order) else step
+        slots = np.full(max(1 << bits, int(place.max(initial=0)) + 1) + 1, -1, np.int32)
+        slots[place] = order
+        return {word: i for i, word in enumerate(self.vocabulary)}, slots, bits
+
+
+def _home(grams: Ints, bits: int) -> Longs:
+    """The slot that the words of each n-gram lead to."""
+    mixed = np.zeros(len(grams), np.uint64)
+    for column in grams.T:
+        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return (mixed >> np.uint64(64 - bits)).astype(np.int64)
 
 
 def table_from_counts(
@@ -309,8 +329,17 @@ def _planes(numbers: npt.NDArray[np.integer[Any]]) -> bytes:
 
 
 def _orders(grams: Ints) -> Longs:
-    orders: Longs = np.sum(grams >= 0, axis=1, dtype=np.int64)
+    orders = np.zeros(len(grams), np.int64)
+    for column in grams.T:  # few columns: adding them up is much faster than `sum` along the rows
+        orders += column >= 0
     return orders
+
+
+def _same(a: Ints, b: Ints) -> npt.NDArray[np.bool_]:
+    same = np.ones(len(a), bool)
+    for one, other in zip(a.T, b.T, strict=True):
+        same &= one == other
+    return same
 
 
 def _padded(grams: Ints, n: int) -> Ints:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate, chain, pairwise
+from typing import Any, cast
 
 from capeval.errors import DataError
 from capeval.io.captions import References
@@ -77,21 +78,18 @@ def _captions(rows: Rows, name: str, problems: dict[int, str]) -> list[str]:
 
 
 def _references(rows: Rows, name: str, problems: dict[int, str]) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
-    for i, value in enumerate(rows.column(name)):
-        if type(value) is list:
-            texts = cleaned(value)
-            if None in texts:
-                wrong = value[texts.index(None)]
+    values = rows.column(name)
+    lists = [value if type(value) is list else [] if value is None or value == "" else [value] for value in values]
+    texts = cleaned(chain.from_iterable(lists))
+    ends = list(accumulate(map(len, lists), initial=0))
+    found = [tuple(texts[begin:end]) for begin, end in pairwise(ends)]
+    if None in texts:
+        for i, own in enumerate(found):
+            if None in own:
+                wrong = lists[i][own.index(None)]
                 problems.setdefault(i, f"one of its `{name}` is {describe(wrong)}, not a text")
-                texts = []
-            found.append(tuple(texts))  # type: ignore[arg-type]
-        else:
-            (text,) = cleaned([value])
-            if text is None and value is not None:
-                problems.setdefault(i, problem_with(name, value, "a text or a list of texts"))
-            found.append(() if text is None or not text else (text,))
-    return found
+                found[i] = ()
+    return cast(list[tuple[str, ...]], found)
 
 
 def _images(rows: Rows, name: str, shard: str, problems: dict[int, str]) -> list[str]:
