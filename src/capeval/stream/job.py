@@ -84,6 +84,8 @@ def _checked(shards: Iterable[str], job: Job) -> list[str]:
     known: dict[str, str] = {}
     for path in paths:
         form_of(path)
+        if shard_name(path) == FAILURES:
+            raise DataError("rows that fail are listed under that name. Give the shard another one", file=path)
         if (other := known.setdefault(shard_name(path), path)) != path:
             raise DataError(f"two shards have the same name: {other} and {path}. Score them into two folders")
         if facts_of(path) is None:

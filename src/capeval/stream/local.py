@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import IO, Any
 
@@ -53,13 +54,15 @@ class _Pool:
     def run(self, workers: int) -> Iterator[tuple[str, Record]]:
         paths = os.pathsep.join(each for each in sys.path if each)
         command = [sys.executable, "-m", "capeval.stream.worker"]
+        leaders: list[threading.Thread] = []
         try:
             for _ in range(workers):
                 child = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": paths}
                 )
                 self._children.append(child)
-                threading.Thread(target=self._lead, args=(child,), daemon=True).start()
+                leaders.append(threading.Thread(target=self._lead, args=(child,), daemon=True))
+                leaders[-1].start()
             left = self._count
             while left:
                 kind, value = self._results.get()
@@ -74,6 +77,8 @@ class _Pool:
             for child in self._children:
                 child.kill()
                 child.wait()
+            for leader in leaders:
+                leader.join()
 
     def _lead(self, child: subprocess.Popen[bytes]) -> None:
         """Gives a worker one shard after the other. Runs in a thread of its own."""
@@ -94,7 +99,7 @@ class _Pool:
                 else:
                     raise BrokenPipeError
         except queue.Empty:
-            child.stdin.close()
+            pass
         except (OSError, ValueError):
             code = child.wait()
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -105,6 +110,10 @@ class _Pool:
                     f"been too small: try fewer threads. {GO_ON}",
                 )
             )
+        finally:
+            with suppress(OSError):  # what could not be sent
+                child.stdin.close()
+            child.stdout.close()
 
 
 def _send(stream: IO[bytes], message: Any) -> None:

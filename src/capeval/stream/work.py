@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -171,12 +172,7 @@ class Work:
         place = self.state.writing(f"{name}.scores") if ranked else self.output.writing(name)
         with opened_shard(path) as reader:
             names = self.job.names.found_in(reader.header, reader.binary, path)
-            with place as stream:
-                writer: Writer
-                if ranked:
-                    writer = _ScoreWriter(stream, self._rank_column())
-                else:
-                    writer = reader.writer(stream, self.scorer.labels)
+            with place as stream, closed_after(self._writer(reader, stream), stream) as writer:
                 for rows in reader.blocks():
                     scores = self.scorer.score(self.scorer.block(rows, names, name))
                     self._note_failures(scores, rows, path, failures)
@@ -188,12 +184,16 @@ class Work:
                     report(len(rows))
                 if read and not sums.n:
                     raise DataError(f"not one row can be scored. The first: {failures[0]['reason']}", file=path)
-                writer.close()
         sums.save(self.state, name)
         with self.state.writing(f"{name}.failures.jsonl") as lines:
             lines.write(b"".join(json.dumps(each, ensure_ascii=False).encode() + b"\n" for each in failures))
         record = {"source": facts, "rows": read, "failed": len(failures), "written": written, **sums.record()}
         return record | {"bytes": stream.size, "sha256": stream.sha256}
+
+    def _writer(self, reader: Reader, stream: Writing) -> Writer:
+        if self.job.top is None:
+            return reader.writer(stream, self.scorer.labels)
+        return _ScoreWriter(stream, self._rank_column())
 
     def _rank_column(self) -> int:
         labels = self.scorer.labels
@@ -221,8 +221,11 @@ class Work:
         name, labels = shard_name(path), self.scorer.labels
         kept = self.state.read_rows(f"{name}.scores", len(labels) + 1)
         written = 0
-        with opened_shard(path) as reader, self.output.writing(name) as stream:
-            writer = reader.writer(stream, labels)
+        with (
+            opened_shard(path) as reader,
+            self.output.writing(name) as stream,
+            closed_after(reader.writer(stream, labels), stream) as writer,
+        ):
             for rows in reader.blocks():
                 part = np.asarray(kept[rows.begin : rows.begin + len(rows)])
                 if len(part) < len(rows):
@@ -232,8 +235,20 @@ class Work:
                 writer.write(rows, dict(zip(labels, part.T)), keep)
                 written += int(keep.sum())
                 report(len(rows))
-            writer.close()
         return {"written": written, "bytes": stream.size, "sha256": stream.sha256, "at_least": at_least}
+
+
+@contextmanager
+def closed_after(writer: Writer, stream: Writing) -> Iterator[Writer]:
+    """Closes a writer, also where its file is given up: some write when they are closed, and some when they go."""
+    try:
+        yield writer
+    except BaseException:
+        stream.give_up()
+        with suppress(Exception):
+            writer.close()
+        raise
+    writer.close()
 
 
 class _ScoreWriter:
