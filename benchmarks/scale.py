@@ -52,7 +52,7 @@ def measured(command: Sequence[str], environment: dict[str, str] | None = None) 
 
         def watch() -> None:
             nonlocal peak
-            while not ended.wait(0.25):
+            while not ended.wait(1):
                 peak = max(peak, sum(map(_resident, _family(child.pid))))
 
         watcher = threading.Thread(target=watch)

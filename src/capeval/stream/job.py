@@ -156,6 +156,8 @@ class _All:
         self, step: str, what: str, items: Sequence[Item], tables: Mapping[bool, Frequencies] | None = None
     ) -> Iterator[tuple[str, Record]]:
         """The records of a step as they come. A shard that is at fault is noted, or stops the job."""
+        if not items:
+            return
         rows = 0
         total = sum(self._rows_of(path) for path, _ in items) or None
         with self.run.progress.bar(f"{what} {len(items)} of {len(self.paths)} shards", total, "rows") as show:
@@ -194,7 +196,7 @@ class _All:
                 left.append((path, {}))
         if records and left:
             self.run.progress.note(f"{len(records)} of {len(self.paths)} shards are scored already")
-        for path, record in self._run("score", "scoring", left, tables) if left else ():
+        for path, record in self._run("score", "scoring", left, tables):
             records[path] = {"key": key} | record
             self.state.write_json(f"{shard_name(path)}.json", records[path])
         return {shard_name(path): records[path] for path in self.paths if path in records}
@@ -227,7 +229,7 @@ class _All:
                     counted[name] = record
                 else:
                     left.append((path, {}))
-            for path, record in self._run("count", "counting n-grams in", left) if left else ():
+            for path, record in self._run("count", "counting n-grams in", left):
                 counted[shard_name(path)] = {"key": key} | record
                 self.state.write_json(f"{shard_name(path)}.counted.json", counted[shard_name(path)])
             self._add_up([name for name in names if name in counted], names, key)
@@ -284,7 +286,7 @@ class _All:
                 records[name].update({part: record[part] for part in ("written", "bytes", "sha256")})
             else:
                 left.append((path, {"at_least": at_least}))
-        for path, record in self._run("write", "writing", left) if left else ():
+        for path, record in self._run("write", "writing", left):
             name = shard_name(path)
             known = {"key": key, "source": records[name]["source"], **record}
             self.state.write_json(f"{name}.written.json", known)

@@ -37,7 +37,7 @@ class RayRunner:
     ) -> Iterator[tuple[str, Record]]:
         ray = self._ray
         context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        context.enable_progress_bars, context.print_on_execution_start = False, False
         rows = [{"path": path, "more": json.dumps(more)} for path, more in items]
         actors = min(len(items), self._actors or max(1, int(ray.cluster_resources().get("CPU", 1))))
         # In the object store once, whatever the number of actors.
@@ -48,8 +48,6 @@ class RayRunner:
             compute=ray.data.ActorPoolStrategy(size=actors),
             batch_size=1,
             num_cpus=1,
-            max_restarts=-1,
-            max_task_retries=-1,
         )
         for row in dataset.iter_rows():
             record = json.loads(row["record"])
