@@ -154,7 +154,14 @@ def memory(folder: Path, options: argparse.Namespace) -> str:
     for count in options.rows:
         run = score(shards_of(folder, count), TOGETHER, folder / "memory")
         rows.append([f"{count:,}", f"{run.seconds:,.0f}", *per_second(count, run), f"{run.peak_mb:,.0f}"])
-    header = ["rows", "seconds", "rows/s", "CPU µs a row", "rows/s on two free cores, by CPU time", "peak MB, 3 processes"]
+    header = [
+        "rows",
+        "seconds",
+        "rows/s",
+        "CPU µs a row",
+        "rows/s on two free cores, by CPU time",
+        "peak MB, 3 processes",
+    ]
     return markdown(header, rows)
 
 

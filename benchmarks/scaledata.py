@@ -1,4 +1,4 @@
-"""Captions by the million for benchmarks/scale.py: those of COCO val2014, Flickr30k and Flickr8k, drawn again and again.
+"""Captions by the million for benchmarks/scale.py: COCO val2014, Flickr30k and Flickr8k, drawn again and again.
 
 COCO's are taken from the annotations inside the installed pycocoevalcap package (no Java is needed), Flickr's from the
 folder CAPEVAL_DATA, where it is.

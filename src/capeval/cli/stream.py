@@ -54,9 +54,7 @@ def score_into(
     files = tuple(name for name in references if os.path.exists(name))
     columns = _columns(caption=caption, image=ids, references=[each for each in references if each not in files],
                        picture=picture)  # fmt: skip
-    job = Job(
-        tuple(metrics), output, files, images, features, columns, filter_, top, by, on_error, tokenizer, threads
-    )
+    job = Job(tuple(metrics), output, files, images, features, columns, filter_, top, by, on_error, tokenizer, threads)
     with running(tokenizer, threads) as run:
         done = score_shards(shards, job, _runner(runner, address, threads), run, resamples=resamples, seed=seed)
     keep_json(json_file, done.document)
@@ -86,12 +84,13 @@ def _runner(name: str, address: str | None, threads: int) -> Runner:
 
 def _columns(**given: str | Sequence[str] | None) -> dict[str, str]:
     """Which column has what, where somebody says so: one each, since rows hold all of it."""
-    found = {}
+    found: dict[str, str] = {}
     for kind, value in given.items():
         names = [value] if isinstance(value, str) else [*(value or ())]
         if len(names) > 1:
             raise click.UsageError(f"shards have one column for each thing, and {' and '.join(names)} are two")
-        found |= {kind: name for name in names}
+        if names:
+            found[kind] = names[0]
     return found
 
 

@@ -90,7 +90,7 @@ def own_references(table: Table, images: list[str]) -> References:
     """References that stand in the rows of the candidates; rows of one image have the same."""
     raw = table.columns["references"]
     lists = [value if isinstance(value, (list, tuple)) else [value] for value in raw]
-    sets = [tuple(_cleaned(texts)) for texts in lists]
+    sets = [tuple(cleaned(texts)) for texts in lists]
     bad = [i for i, texts in enumerate(sets) if not texts or None in texts]
     table.refuse(bad, "no references in this row, or one that is no text", images)
     found: dict[str, tuple[str | None, ...]] = {}

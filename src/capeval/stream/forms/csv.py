@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from capeval.errors import DataError
 from capeval.io import longcells
-from capeval.io.captions.formats import check_header
+from capeval.io.captions.cells import check_header
 from capeval.io.captions.table import counted
 from capeval.io.files import after_mark, format_from_name
 from capeval.stream.folder import Writing
