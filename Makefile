@@ -21,13 +21,14 @@ RUN_SANITIZED = CAPEVAL_ENGINE=compiled PYTHONMALLOC=malloc ASAN_OPTIONS=detect_
 # For tests of what is installed: they need no private data, no browser and no other packages.
 INSTALLED_TESTS := tests/engine tests/text tests/metrics/test_bleu.py tests/metrics/test_cider.py tests/metrics/test_rouge.py
 
-.PHONY: help setup torch demo test test-nosimd test-sanitize test-train wheel docs lint check bench clean
+.PHONY: help setup torch demo test test-nosimd test-sanitize test-train test-ray wheel docs lint check bench clean
 help:
 	@echo "make demo    score the embedded captions of two systems and compare them"
 	@echo "make test    run the tests"
 	@echo "make test-nosimd    run the engine's tests without vector instructions that not every machine has"
 	@echo "make test-sanitize  run the engine's tests and the readers' fuzz tests with address and undefined-behaviour sanitizers (g++)"
 	@echo "make test-train     run the tests of training and of the adapters (installs torch, torchmetrics, evaluate)"
+	@echo "make test-ray       run the tests of scoring on a Ray cluster and on S3 (installs ray and moto)"
 	@echo "make lint    run format, lint and type checks (installs torch, for its types)"
 	@echo "make check   run lint and test; .ci/run has all that CI runs"
 	@echo "make wheel   build sdist and wheel into dist/, install the wheel in a clean environment and test it there"
@@ -112,6 +113,11 @@ wheel: setup
 docs: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocs-material>=9.5,<10"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir build/site
+
+# Ray is large too; moto is an S3 server.
+test-ray: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check "ray[data]>=2.9" "moto[s3,server]>=5"
+	$(BIN)/python -m pytest -q tests/stream/test_ray.py tests/stream/test_s3.py
 
 # With torch: without its types mypy would know nothing of the code that trains, and judge otherwise.
 lint: torch

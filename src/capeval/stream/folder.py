@@ -34,6 +34,17 @@ def is_address(path: str) -> bool:
     return "://" in path
 
 
+def without_query(path: str) -> str:
+    """An address may say behind a question mark how its server is reached: `?region=...&endpoint_override=...`."""
+    return path.partition("?")[0] if is_address(path) else path
+
+
+def below(folder: str, name: str) -> str:
+    """The path or address of a file in a folder."""
+    start = without_query(folder)
+    return f"{start.rstrip('/')}/{name}{folder[len(start) :]}"
+
+
 def file_system(path: str) -> tuple[Any, str]:
     """Who holds it, and its path there."""
     import_pyarrow()
@@ -74,17 +85,17 @@ def expanded(path: str) -> list[str]:
 
     system, place = file_system(path)
     pattern = ""
-    if is_address(path) and any(sign in path for sign in "*?["):
+    if is_address(path) and any(sign in place for sign in "*["):
         place, _, pattern = place.rpartition("/")
     elif system.get_file_info(place).type != fs.FileType.Directory:
         return [path]
-    start = path[: len(path) - len(pattern)].rstrip("/")
+    start = path.replace(f"/{pattern}", "") if pattern else path
     try:
         names = [info.base_name for info in system.get_file_info(fs.FileSelector(place)) if info.is_file]
     except OSError as problem:
         raise DataError(f"cannot be read: {problem}", file=path) from problem
     wanted = [name for name in names if (fnmatchcase(name, pattern) if pattern else not name.startswith((".", "_")))]
-    return [f"{start}/{name}" for name in sorted(wanted)]
+    return [below(start, name) for name in sorted(wanted)]
 
 
 class Writing(io.RawIOBase):
@@ -122,7 +133,7 @@ class Folder:
     """A folder that files are written into."""
 
     def __init__(self, path: str) -> None:
-        self.path = path.rstrip("/") if is_address(path) else path
+        self.path = path
         self._system, self._place = file_system(self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,17 +144,17 @@ class Folder:
             self._system.create_dir(self._place, recursive=True)
 
     def inside(self, name: str) -> Folder:
-        return Folder(f"{self.path}/{name}")
+        return Folder(below(self.path, name))
 
     def facts(self, name: str) -> list[int] | None:
-        return facts_of(f"{self.path}/{name}")
+        return facts_of(below(self.path, name))
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writing]:
         """A stream to a file that appears whole or not at all."""
         target = f"{self._place}/{name}"
         temporary = f"{self._place}/.{name}.{os.getpid()}-{os.urandom(3).hex()}{TEMPORARY}"
-        with self._explained(f"{self.path}/{name}"):
+        with self._explained(below(self.path, name)):
             stream = self._system.open_output_stream(temporary)
             try:
                 with stream:

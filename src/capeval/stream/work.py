@@ -18,7 +18,7 @@ from capeval.run import Run
 from capeval.stream import counting
 from capeval.stream.block import Block, image_hash
 from capeval.stream.filters import Filter
-from capeval.stream.folder import CannotWrite, Folder, Writing, facts_of
+from capeval.stream.folder import CannotWrite, Folder, Writing, facts_of, without_query
 from capeval.stream.forms import opened_shard
 from capeval.stream.forms.base import Reader, Rows, Writer
 from capeval.stream.names import Names
@@ -66,7 +66,7 @@ class Job:
 
 
 def shard_name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
+    return without_query(path).rpartition("/")[2]
 
 
 def table_name(kind: str) -> str:

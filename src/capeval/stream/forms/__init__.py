@@ -6,16 +6,17 @@ from contextlib import AbstractContextManager
 
 from capeval.errors import DataError
 from capeval.io.files import format_from_name
+from capeval.stream.folder import without_query
 from capeval.stream.forms.base import Reader
 
 FORMS = ".parquet, .jsonl, .csv, .tsv or .tar"
 
 
 def form_of(path: str) -> str:
-    name = path.lower()
+    name = without_query(path).lower()
     if name.endswith((".tar", ".tar.gz", ".tgz")):
         return "tar"
-    form = format_from_name(path)
+    form = format_from_name(name)
     if form not in ("parquet", "jsonl", "csv", "tsv"):
         raise DataError(f"shards are {FORMS} (.gz but for Parquet), by their name's ending", file=path)
     return form

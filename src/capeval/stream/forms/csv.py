@@ -13,7 +13,7 @@ from capeval.io import longcells
 from capeval.io.captions.cells import check_header
 from capeval.io.captions.table import counted
 from capeval.io.files import after_mark, format_from_name
-from capeval.stream.folder import Writing
+from capeval.stream.folder import Writing, without_query
 from capeval.stream.forms.base import BLOCK_BYTES, BLOCK_ROWS, defined, opened, refuse_repeated
 from capeval.stream.forms.packing import packed
 from capeval.types import Array, Flags
@@ -44,7 +44,7 @@ class CsvReader:
 
     def __init__(self, path: str, stream: IO[bytes]) -> None:
         self.path = path
-        self.delimiter = "\t" if format_from_name(path) == "tsv" else ","
+        self.delimiter = "\t" if format_from_name(without_query(path)) == "tsv" else ","
         self._text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         self._reader = longcells.reader(self._text, delimiter=self.delimiter, strict=True)
         with self._explained():

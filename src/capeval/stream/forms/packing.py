@@ -6,7 +6,7 @@ import gzip
 import io
 from typing import Any, cast
 
-from capeval.stream.folder import Writing
+from capeval.stream.folder import Writing, without_query
 
 
 class _Open(io.RawIOBase):
@@ -24,7 +24,7 @@ class _Open(io.RawIOBase):
 
 def packed(stream: Writing, path: str) -> Any:
     """A stream to write to, and to close before the file is complete."""
-    if not path.lower().endswith((".gz", ".tgz")):
+    if not without_query(path).lower().endswith((".gz", ".tgz")):
         return cast(Any, _Open(stream))
     # No name and no time inside, so that the same rows give the same bytes.
     return gzip.GzipFile(filename="", fileobj=cast(Any, stream), mode="wb", mtime=0, compresslevel=6)

@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
@@ -101,11 +101,31 @@ class TarReader:
         return TarWriter(packed(stream, self.path))
 
 
+class _Tail:
+    """Remembers how a stream ends: a tar file with a block of zeros, which `tarfile` does not miss."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._last = stream, b""
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._last = (self._last + data)[-tarfile.BLOCKSIZE :] if data else self._last
+        return data
+
+    def zeros(self) -> bool:
+        while self.read(1 << 20):
+            pass
+        return self._last == bytes(tarfile.BLOCKSIZE)
+
+
 def _samples(stream: IO[bytes], path: str) -> Iterator[Sample]:
     """Parts of one sample stand together."""
     current: Sample | None = None
+    ending_with = _Tail(stream)
     try:
-        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="surrogateescape") as archive:
+        with tarfile.open(
+            fileobj=cast(IO[bytes], ending_with), mode="r|", encoding="utf-8", errors="surrogateescape"
+        ) as archive:
             for info in archive:
                 if not info.isfile():
                     continue
@@ -123,6 +143,8 @@ def _samples(stream: IO[bytes], path: str) -> Iterator[Sample]:
                 if len(data) != info.size:
                     raise tarfile.ReadError("unexpected end of data")
                 current.parts[ending.lower()] = _Part(info, data)
+        if not ending_with.zeros():
+            raise tarfile.ReadError("the end is missing")
     except (tarfile.TarError, EOFError) as problem:
         raise DataError(f"not a readable tar file, or cut short: {problem}", file=path) from problem
     if current is not None:
