@@ -1,7 +1,7 @@
 """Captions by the million: rows a second, memory, equality, kills, Ray, pictures. One command:
 
-    python benchmarks/scale.py [--folder DIR] [--parts rates,memory,equal,kills,ray,pictures] [--rows 1000000,10000000]
-                               [--kills 1000] [--pictures DIR --features FILE]
+    python benchmarks/scale.py [--folder DIR] [--parts rates,memory,equal,kills,ray] [--rows 1000000,10000000]
+    python benchmarks/scale.py --parts pictures --pictures DIR --features FILE
 
 Shards are made in DIR (1.3 GB for 10 M rows) and stay there. Each part writes its section to results/scale.md, and
 leaves those of the others as they are. On a machine with other work CPU time is what can be compared: seconds of all
@@ -11,12 +11,14 @@ processes, user and system, beside those of the clock.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import RESULTS, machine, markdown
-from scaledata import SHARD, write_shards
+from scaledata import SHARD, pool, write_shards
 
 TOGETHER = ["bleu", "rouge_l", "cider_d(df=coco-val2014)"]
 CAPEVAL = [sys.executable, "-m", "capeval"]
@@ -92,10 +94,17 @@ def _resident(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-def score(shards: Sequence[Path], metrics: Sequence[str], output: Path, *more: str) -> Measured:
+def score(
+    shards: Sequence[Path],
+    metrics: Sequence[str],
+    output: Path,
+    *more: str,
+    environment: dict[str, str] | None = None,
+) -> Measured:
     shutil.rmtree(output, ignore_errors=True)
     wanted = [part for metric in metrics for part in ("-m", metric)]
-    return measured([*CAPEVAL, "score", *map(str, shards), *wanted, "-o", str(output), "--format", "json", *more])
+    line = [*CAPEVAL, "score", *map(str, shards), *wanted, "-o", str(output), "--format", "json", *more]
+    return measured(line, environment)
 
 
 def shards_of(folder: Path, rows: int) -> list[Path]:
@@ -118,7 +127,7 @@ def rates(folder: Path, options: argparse.Namespace) -> str:
     rows = []
     for metrics in wanted:
         slow = metrics in (["spice_fast"], ["meteor"], ["wmd"])
-        some, size = (_some(folder, 40_000, 2), 40_000) if slow else (shards, count)
+        some, size = (_some(folder, options.slow_rows, 2), options.slow_rows) if slow else (shards, count)
         run = score(some, metrics, folder / "rates")
         note = f"{_distinct(some):,} distinct captions" if slow else ""
         distinct = f"{2 * _distinct(some) / run.cpu:,.0f} distinct captions/s on two cores; " if slow else ""
@@ -199,7 +208,96 @@ def kills(folder: Path, options: argparse.Namespace) -> str:
     return f"{run.output.strip().splitlines()[-1]}\n"
 
 
-PARTS = {"rates": rates, "memory": memory, "equal": equal, "kills": kills}
+def ray_cluster(folder: Path, options: argparse.Namespace) -> str:
+    """Two nodes of one core against two local processes, and one of the nodes killed in mid-run."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from capeval.stream.job import score_shards
+    from capeval.stream.local import Local
+    from capeval.stream.rayrunner import RayRunner
+    from capeval.stream.work import Job
+
+    shards = [str(path) for path in _some(folder, options.ray_rows, 10)]
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+
+    class Losing(RayRunner):
+        def run(self, *arguments):
+            for done, each in enumerate(super().run(*arguments)):
+                if done == 2:
+                    cluster.remove_node(nodes.pop(), allow_graceful=False)
+                yield each
+
+    rows, outputs = [], []
+    runners = {"two local processes": Local(2), "Ray, two nodes": RayRunner(), "Ray, one of them killed": Losing()}
+    for what, runner in runners.items():
+        output = folder / f"ray-{len(outputs)}"
+        shutil.rmtree(output, ignore_errors=True)
+        start = time.perf_counter()
+        score_shards(shards, Job(tuple(TOGETHER), str(output)), runner)
+        seconds = time.perf_counter() - start
+        outputs.append({path.name: path.read_bytes() for path in output.iterdir() if path.is_file()})
+        rows.append([what, f"{seconds:.1f}", f"{options.ray_rows / seconds:,.0f}", outputs[-1] == outputs[0]])
+    ray.shutdown()
+    cluster.shutdown()
+    header = ["runner", "seconds", "rows/s", "same bytes"]
+    return f"{options.ray_rows:,} rows in 10 shards, cluster running:\n\n" + markdown(header, rows)
+
+
+def pictures(folder: Path, options: argparse.Namespace) -> str:
+    """A metric on pictures over webdataset shards: by the encoder, from the cache, and from a feature store."""
+    if not options.pictures or not options.features:
+        sys.exit("this part needs --pictures DIR and --features FILE")
+    from capeval.io.features import open_features
+
+    known = open_features(options.features)
+    files = [path for path in sorted(options.pictures.glob("*.jpg")) if path.stem in known][: options.picture_count]
+    captions = [each[0] for each in pool()]
+    shards = []
+    (folder / "pictures").mkdir(exist_ok=True)
+    for begin in range(0, len(files), 1000):
+        path = folder / "pictures" / f"{begin // 1000:03d}.tar"
+        with tarfile.open(path, "w") as archive:
+            for i, file in enumerate(files[begin : begin + 1000], begin):
+                text = captions[i % len(captions)].encode()
+                info = tarfile.TarInfo(f"{file.stem}.txt")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text))
+                archive.add(file, f"{file.stem}.jpg")
+        shards.append(path)
+    few = _first_samples(shards[0], folder / "few", options.encode_count)
+    rows = []
+    with tempfile.TemporaryDirectory() as cache:
+        for what in ("encoded from the shards", "again, with what is kept in the cache"):
+            run = score(few, ["uice_sem"], folder / "picture-scores", environment={"CAPEVAL_CACHE": cache})
+            rows.append([what, f"{options.encode_count:,}", *_picture_rates(options.encode_count, run)])
+    run = score(shards, ["uice_sem"], folder / "picture-scores", "--features", str(options.features))
+    rows.append(["from a feature store", f"{len(files):,}", *_picture_rates(len(files), run)])
+    return markdown(["uice_sem over webdataset shards", "pictures", "pictures/s", "CPU ms a picture", "peak MB"], rows)
+
+
+def _picture_rates(count: int, run: Measured) -> list[str]:
+    return [f"{count / run.seconds:,.1f}", f"{1000 * run.cpu / count:.1f}", f"{run.peak_mb:,.0f}"]
+
+
+def _first_samples(shard: Path, folder: Path, count: int) -> list[Path]:
+    """In two shards, one for each core."""
+    folder.mkdir(exist_ok=True)
+    paths = [folder / "0.tar", folder / "1.tar"]
+    with tarfile.open(shard) as archive:
+        members = archive.getmembers()[: 2 * count]
+        for path, part in zip(paths, (members[:count], members[count:]), strict=True):
+            with tarfile.open(path, "w") as some:
+                for member in part:
+                    some.addfile(member, archive.extractfile(member))
+    return paths
+
+
+PARTS = {
+    "rates": rates, "memory": memory, "equal": equal, "kills": kills, "ray": ray_cluster, "pictures": pictures,
+}  # fmt: skip
 
 
 def keep(name: str, text: str) -> None:
@@ -216,11 +314,15 @@ def keep(name: str, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "capeval-scale")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default="rates,memory,equal,kills,ray")
     parser.add_argument("--rows", type=lambda text: [int(each) for each in text.split(",")], default=[10**6, 10**7])
     parser.add_argument("--rate-rows", type=int, default=400_000)
+    parser.add_argument("--slow-rows", type=int, default=40_000)
     parser.add_argument("--equal-rows", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--ray-rows", type=int, default=1_000_000)
+    parser.add_argument("--picture-count", type=int, default=20_000)
+    parser.add_argument("--encode-count", type=int, default=1000, help="pictures that are encoded")
     parser.add_argument("--pictures", type=Path, help="a folder of pictures named by their id")
     parser.add_argument("--features", type=Path, help="a feature store of the same pictures")
     options = parser.parse_args()

@@ -93,6 +93,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     lines = [json.dumps(row | {"score": i % 4}) for i, row in enumerate(rated)]
     (folder / "mine.jsonl").write_text("\n".join(lines))
+    (folder / "shards").mkdir()
+    rows = [row | {"references": references[row["image_id"]]} for row in ours]
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(importlib.import_module("pyarrow").Table.from_pylist(rows), folder / "shards" / "000.parquet")
     (folder / "data").mkdir()
     words = ["a", "dog", "runs", "fast"]
     counts = {tuple(words[i:j]): 2.0 for i in range(4) for j in range(i + 1, 5)}

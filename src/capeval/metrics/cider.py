@@ -83,11 +83,7 @@ class Cider(Metric):
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}
         return {"stemmer": "porter2"} | table if self.stem else table
 
-<<<<<<< HEAD
-    def idf(self, corpus: Corpus, grams: Ngrams, table: DfTable | None) -> Array:
-=======
-    def _idf(self, corpus: Corpus, grams: Ngrams, table: Frequencies | None) -> Array:
->>>>>>> 5c74fcc (Shards of captions of any size are scored in bounded memory: `capeval score shards/*.parquet -o scored/`, and `capeval.score_stream`)
+    def idf(self, corpus: Corpus, grams: Ngrams, table: Frequencies | None) -> Array:
         """Inverse document frequency of each n-gram of the corpus; an n-gram no image has counts as in one."""
         counts: Ints | Longs
         if table is None:

@@ -7,6 +7,7 @@ still appears at once.
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import io
 import json
@@ -85,6 +86,8 @@ def expanded(path: str) -> list[str]:
 
     system, place = file_system(path)
     pattern = ""
+    if not is_address(path) and not os.path.exists(path) and any(sign in path for sign in "*?["):
+        return sorted(glob.glob(path))  # where no shell has done so
     if is_address(path) and any(sign in place for sign in "*["):
         place, _, pattern = place.rpartition("/")
     elif system.get_file_info(place).type != fs.FileType.Directory:

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io import longcells
 from capeval.io.captions.cells import check_header
-from capeval.io.captions.table import counted
 from capeval.io.files import after_mark, format_from_name
 from capeval.stream.folder import Writing, without_query
 from capeval.stream.forms.base import BLOCK_BYTES, BLOCK_ROWS, defined, opened, refuse_repeated
