@@ -50,12 +50,15 @@ demo: setup
 	@echo && echo "== One system, every metric: capeval score"
 	$(BIN)/capeval score $(DEMO)/system_a.json -r $(DEMO)/references.json --intervals --per-caption demo-out/each.jsonl \
 	  --json demo-out/scores.json
+	@echo && echo "== Why this score? capeval explain, for any metric"
+	$(BIN)/capeval explain bleu "a man rides a bike on the street" -r "a person is riding a bicycle" -r "a man on a bike"
 	@echo && echo "== Is A better than B? capeval compare"
 	$(BIN)/capeval compare $(DEMO)/system_a.json $(DEMO)/system_b.json -r $(DEMO)/references.json \
-	  --json demo-out/comparison.json
+	  --json demo-out/comparison.json --report demo-out/comparison.html
 	@echo && echo "== With pictures: capeval score --images"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json -r $(DEMO)/pictures_references.json --images $(DEMO)/pictures \
-	  -m lece -m 'lece(negatives=rc)' -m 'lece(context=reference)' -m tiger --json demo-out/pictures.json
+	  -m bleu_4 -m cider_d -m lece -m 'lece(context=reference)' -m tiger --intervals --json demo-out/pictures.json \
+	  --report demo-out/pictures.html
 	@echo && echo "== With pictures and no references: capeval score --images, and why"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json --images $(DEMO)/pictures -m uice -m uice_sem -m uice_syn
 	$(BIN)/capeval explain uice "a brown and white cat looks at something" --image $(DEMO)/pictures/cat.jpg
@@ -67,7 +70,7 @@ demo: setup
 	$(BIN)/capeval report demo-out/scores.json demo-out/each.jsonl demo-out/comparison.json demo-out/curves.json \
 	  demo-out/pictures.json \
 	  -r $(DEMO)/references.json --title "capeval demo" -o demo-out/report.html
-	@echo "Open demo-out/report.html in a browser."
+	@echo "Open demo-out/report.html, comparison.html (two systems) and pictures.html (with pictures) in a browser."
 
 test: setup
 	$(BIN)/python -m pytest -n auto -q

@@ -8,10 +8,12 @@ import json
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,6 +41,18 @@ settings.load_profile("capeval")
 # Tests of the compiled engine skip where it was not built; who asks for it does not want that, and gets an error here.
 if os.environ.get("CAPEVAL_ENGINE") == "compiled":
     engine.load()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Which tests were skipped: one line for each reason, however many tests have it."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    if reasons:
+        terminalreporter.section("skipped, by reason")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:>4}  {' '.join(reason.split())}")
 
 
 def use_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -93,6 +107,16 @@ def official_300() -> dict[str, Any]:
     return dict(read_json(GOLDEN / "scores_300.json.gz"))
 
 
+@pytest.fixture(scope="session", params=["250 that are here", "1,000"])
+def official_parses(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """What the official parser made of COCO captions, the first of them."""
+    here, path = request.param != "1,000", GOLDEN / "spice_parses_250.jsonl.gz"
+    if not here:
+        path = request.getfixturevalue("shared") / "golden" / "spice" / "parses_coco.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in islice(file, 250 if here else 1000)]
+
+
 OFFICIAL_NAMES = {f"bleu_{n}": f"Bleu_{n}" for n in range(1, 5)} | {
     "rouge_l": "ROUGE_L",
     "cider_d": "CIDEr",
@@ -101,12 +125,13 @@ OFFICIAL_NAMES = {f"bleu_{n}": f"Bleu_{n}" for n in range(1, 5)} | {
 
 
 @pytest.fixture(scope="session")
-def official(shared: Path) -> Callable[[str], dict[str, Any]]:
-    """The larger sets, `1k` and `5k`, in the form of `official_300`."""
+def official(request: pytest.FixtureRequest) -> Callable[[str], dict[str, Any]]:
+    """The larger sets, `1k`, which is here, and `5k`, in the form of `official_300`."""
 
     def load(size: str) -> dict[str, Any]:
-        rows = read_json(shared / "golden" / f"coco_{size}.json.gz")
-        scores = read_json(shared / "golden" / f"pycocoevalcap_{size}.json.gz")
+        folder = GOLDEN if size == "1k" else request.getfixturevalue("shared") / "golden"
+        rows = read_json(folder / f"coco_{size}.json.gz")
+        scores = read_json(folder / f"pycocoevalcap_{size}.json.gz")
         assert [row["image_id"] for row in rows] == scores["image_ids"]
         return {
             "candidates": {row["image_id"]: row["candidate"] for row in rows},

@@ -265,14 +265,13 @@ def test_spice_gives_one_dict_an_image(tmp_path: Path) -> None:
     assert set(bikes) == {"All", "Object", "Attribute", "Relation", "Cardinality", "Color", "Size"}
 
 
-def test_spice_equals_the_official_sub_scores(shared: Path, tmp_path: Path) -> None:
-    with gzip.open(shared / "golden" / "spice" / "scores_coco_1k.jsonl.gz", "rt") as stream:
-        official = [json.loads(line) for line in stream][:200]
+def test_spice_equals_the_official_sub_scores(tmp_path: Path) -> None:
+    with gzip.open(Path(__file__).parent / "golden" / "spice_small.jsonl.gz", "rt") as stream:
+        lines = list(stream)
+    official = [row for row in map(json.loads, lines) if "test" in row]
+    assert len(official) == 60
     gts, res = {row["id"]: row["refs"] for row in official}, {row["id"]: [row["test"]] for row in official}
-    wanted = {text for row in official for text in (row["test"], *row["refs"])}
-    with gzip.open(shared / "golden" / "spice" / "parses_coco.jsonl.gz", "rt") as stream:
-        parses = [line for line in stream if json.loads(line)["caption"] in wanted]
-    (tmp_path / "parses.jsonl").write_text("".join(parses))
+    (tmp_path / "parses.jsonl").write_text("".join(line for line in lines if "tuples" in json.loads(line)))
     _, found = Spice(parses=str(tmp_path / "parses.jsonl")).compute_score(gts, res)
     differing = 0
     for row, ours in zip(sorted(official, key=lambda row: row["id"]), found, strict=True):

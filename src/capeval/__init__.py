@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from capeval.version import __version__
 
 if TYPE_CHECKING:
-    from capeval.api import compare, ground, scene_graph, score, tokenize
+    from capeval.api import compare, explain, ground, scene_graph, score, tokenize
     from capeval.errors import CapevalError, DataError, ExpressionError, MissingExtra, UnknownName
     from capeval.results import Result, join, load, save
     from capeval.stream import score_stream
@@ -33,6 +33,7 @@ _HOME = {
     "Sample": "types",
     "UnknownName": "errors",
     "compare": "api",
+    "explain": "api",
     "ground": "api",
     "join": "results",
     "load": "results",
@@ -56,6 +57,7 @@ __all__ = [
     "UnknownName",
     "__version__",
     "compare",
+    "explain",
     "ground",
     "join",
     "load",

@@ -6,20 +6,26 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capeval import markup, verdict
 from capeval.documents import CompareDocument, Difference, as_dict
 from capeval.errors import DataError
 from capeval.evaluate import evaluate
+from capeval.explained import Explained
+from capeval.explained import explain as explain_caption
 from capeval.io import captions
 from capeval.io.files import PathLike
+from capeval.registry import complete, parse
 from capeval.results import Result
 from capeval.run import Progress, Run
 from capeval.runtime.grounding import CHECKPOINT, Grounded, Grounder
-from capeval.runtime.pictures import open_pictures
+from capeval.runtime.pictures import open_picture, open_pictures
+from capeval.showing import number, table, wrapped
 from capeval.significance import Comparison
 from capeval.significance import compare as compare_stats
 from capeval.text import tokenize as tokenizing
@@ -64,13 +70,39 @@ def score(
     return evaluate(dataset, metrics, run)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Two systems side by side: for each label, both scores, their difference, its interval and p-values."""
 
     n: int
     comparisons: dict[str, Comparison]
     signatures: dict[str, str]
+    result: Result
+    """Of both systems, `a` and `b`, caption by caption."""
+
+    @property
+    def verdict(self) -> str:
+        """Who is better, on what, and how sure that is."""
+        return verdict.compared(self.document())
+
+    def __repr__(self) -> str:
+        """A small table and the verdict."""
+        header = ["metric", "A", "B", "A - B", "low", "high", "p"]
+        rows = [
+            [key, *map(number, (each.a, each.b, each.difference, each.low, each.high, each.p_permutation))]
+            for key, each in self.comparisons.items()
+        ]
+        told = "\n".join(wrapped(self.verdict, 80, indent=""))
+        return f"{self.n:,} captions of each system\n{table(header, rows, numbers=range(1, 7), width=80)}\n{told}"
+
+    def _repr_html_(self) -> str:
+        header = ["metric", "A", "B", "A − B", "low", "high", "p"]
+        rows = [
+            [key, each.a, each.b, each.difference, each.low, each.high, each.p_permutation]
+            for key, each in self.comparisons.items()
+        ]
+        told = f"<p><strong>{escape(self.verdict)}</strong></p>"
+        return markup.notebook(told + markup.table(header, rows))
 
     def document(self, a: str | None = None, b: str | None = None) -> CompareDocument:
         """For JSON and reports; `a` and `b` are what the systems are called."""
@@ -125,7 +157,30 @@ def compare(
         run.progress.step(f"resampling {each.metric.info.name}")
         found = compare_stats(each.metric, each.stats[:half], each.stats[half:], groups, resamples=resamples, seed=seed)
         comparisons.update({key: found[column] for key, column in zip(each.labels, each.columns, strict=True)})
-    return Compared(half, comparisons, result.signatures)
+    return Compared(half, comparisons, result.signatures, result)
+
+
+def explain(
+    metric: str | Metric,
+    candidate: str,
+    references: Sequence[str] | str = (),
+    *,
+    image: PathLike | None = None,
+    features: PathLike | Features | None = None,
+    tokenizer: str = "ptb",
+    threads: int | None = None,
+) -> Explained:
+    """Why a caption gets its score from a metric, whichever it is; in a notebook, with its words marked.
+
+    `image` and `features` are for metrics that look at the picture: its file, and regions or vectors of your own.
+    """
+    chosen = parse(metric).metric if isinstance(metric, str) else complete(metric)
+    run = _run(tokenizer, threads)
+    picture = open_picture(image, features, run) if image is not None else None
+    given = (references,) if isinstance(references, str) else tuple(references)
+    if "references" in chosen.needs() and not given:
+        raise DataError(f"{chosen.info.name} compares with references: give some")
+    return explain_caption(chosen, candidate, given, run, picture)
 
 
 def tokenize(texts: str | Sequence[str], tokenizer: str = "ptb") -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,7 +13,7 @@ from capeval import engine
 from capeval.errors import CapevalError, DataError
 from capeval.run import Run
 from capeval.text.tokenize import encode
-from capeval.types import Array, Dataset, Features, Floats, Ints, Longs, Metric, Rows
+from capeval.types import Array, Dataset, Features, Floats, Ints, Longs, Metric, Picture, Rows, Sample
 
 T = TypeVar("T")
 
@@ -143,6 +143,25 @@ class Corpus:
     def boxes(self, start: int, stop: int, encoder: str = "") -> Floats | None:
         """Where the regions of `images[start:stop]` are, if that is known."""
         return self.features(encoder).boxes(self.images[start:stop])
+
+
+def of_one(
+    candidate: Sequence[str],
+    references: Sequence[Sequence[str]],
+    run: Run,
+    picture: Picture | None = None,
+    others: Sequence[Sequence[str]] = (),
+) -> Corpus:
+    """Of one tokenised caption, and others of the same picture after it.
+
+    Tokens are tokenised again: a table of document frequencies is for one tokenizer alone.
+    """
+    captions = [" ".join(tokens) for tokens in (candidate, *others)]
+    texts = tuple(" ".join(tokens) for tokens in references)
+    image = "" if picture is None else picture.image
+    dataset = Dataset.from_samples([Sample(str(i), image, caption, texts) for i, caption in enumerate(captions)])
+    dataset.features = None if picture is None else picture.features
+    return Corpus(dataset, run)
 
 
 def _split_words(pieces: Words) -> Words:

@@ -68,6 +68,7 @@ def evaluate(
         tuple(scored),
         run.tokenizer,
         None if pictures is None else _picture_hashes(pictures, dataset.images),
+        references=[dataset.reference_sets[group] for group in dataset.group.tolist()],
     )
 
 

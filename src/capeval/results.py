@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from capeval import markup
 from capeval.documents import Limits, ScoreDocument, SystemScores, as_dict
 from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, writing
 from capeval.registry import label, parse
+from capeval.showing import number, short_signature, table
 from capeval.significance import bootstrap_scores, interval
+from capeval.text.marking import mark
 from capeval.types import Array, Metric
 from capeval.version import __version__
 
@@ -62,7 +65,10 @@ class Scored:
         return self.metric.per_sample(self.stats)[:, self.columns]
 
 
-@dataclass(frozen=True)
+_SHOWN_CAPTIONS = 5
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
     """Scores of a set of captions. Rows are in the order of the dataset; scores are labelled by expression."""
 
@@ -78,6 +84,8 @@ class Result:
     """For each row a hash of its image's name and picture, where a metric looked at pictures."""
     version: str = __version__
     """Of the capeval that made the scores."""
+    references: Sequence[tuple[str, ...]] | None = None
+    """Of each row, where they are at hand: to show captions with what they share with their references."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -104,6 +112,39 @@ class Result:
             self.version,
         )
 
+    @cached_property
+    def short_signatures(self) -> dict[str, str]:
+        """The signatures as `capeval score` shows them below its table."""
+        return {key: short_signature(signature) for key, signature in self.signatures.items()}
+
+    def __repr__(self) -> str:
+        """A small table: metrics, and systems side by side where there are several."""
+        parts = {name: each.scores for name, each in self.parts().items()}
+        rows = [[key, *(number(each[key]) for each in parts.values())] for key in self.scores]
+        header = ["metric", *(name or "score" for name in parts)]
+        told = f"{len(self):,} captions" + (f" of {len(parts)} systems" if len(parts) > 1 else "")
+        return f"{told}\n{table(header, rows, numbers=range(1, len(header)), width=80)}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the scores, and the first captions with their words marked."""
+        inside = f"<p>{len(self):,} captions</p>" + markup.scores({n: each.scores for n, each in self.parts().items()})
+        return markup.notebook(inside + self._captions_html())
+
+    def _captions_html(self) -> str:
+        first = list(range(min(_SHOWN_CAPTIONS, len(self))))
+        references = [self.references[i] if self.references else () for i in first]
+        marked = mark([self.candidates[i] for i in first], references)
+        system = ["system"] if any(self.systems) else []
+        rows = [
+            [self.ids[i], *([self.systems[i]] if system else []), markup.Html(markup.words(words)),
+             *(float(values[i]) for values in self.per_caption.values())]
+            for i, words in zip(first, marked)
+        ]  # fmt: skip
+        told = f"The first {len(first)} captions" if len(first) < len(self) else "The captions"
+        legend = markup.LEGEND if any(references) else ""
+        inside = markup.table(["id", *system, "caption", *self.per_caption], rows)
+        return f"<details open><summary>{told}</summary>{inside}{legend}</details>"
+
     def rows(self, indices: Sequence[int] | npt.NDArray[np.intp]) -> Result:
         """The scores of some rows: nothing is computed again."""
         picked = np.asarray(indices, dtype=np.intp)
@@ -118,6 +159,7 @@ class Result:
             self.tokenizer,
             None if self.picture_hashes is None else self.picture_hashes[picked],
             self.version,
+            None if self.references is None else [self.references[i] for i in picked],
         )
 
     @property
@@ -323,6 +365,7 @@ def stack(results: Sequence[Result]) -> Result:
         tokenizer=first.tokenizer,
         picture_hashes=_joined([result.picture_hashes for result in results]),
         version="+".join(sorted({result.version for result in results})),
+        references=_all_references(results),
     )
 
 
@@ -353,6 +396,12 @@ def refuse_unless_joinable(metric: Metric) -> None:
 def _joined(columns: Sequence[npt.NDArray[np.uint64] | None]) -> npt.NDArray[np.uint64] | None:
     there = [column for column in columns if column is not None]
     return np.concatenate(there) if len(there) == len(columns) else None
+
+
+def _all_references(results: Sequence[Result]) -> list[tuple[str, ...]] | None:
+    if any(result.references is None for result in results):
+        return None
+    return [each for result in results for each in result.references or ()]
 
 
 def _extras(result: Result) -> list[dict[str, Any]]:

@@ -76,6 +76,16 @@ def compare(
     return [Comparison(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: the smallest of m times m, the next times m - 1, and never below one before it."""
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for done, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[place]))
+        corrected[place] = largest
+    return corrected
+
+
 def _permutation(
     metric: Metric, a: Array, b: Array, images: npt.NDArray[np.intp], permutations: int, seed: int
 ) -> Array:

@@ -207,14 +207,35 @@ class Info:
         return tuple(name for name in self.names if name not in self.on_request)
 
 
+class Word(NamedTuple):
+    """A word of a caption, and what a metric makes of it."""
+
+    text: str
+    fate: str = ""
+    """`match`, `near` (a synonym, a word close by), `miss`, or nothing where it does not count."""
+    weight: float | None = None
+    """What it adds to the score, below 0 what it takes off; where the metric can tell."""
+    note: str = ""
+
+
+Fact = str | float
+Entry = str | float | tuple[str, ...]
+"""Of a table: a text, a number, or several texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a candidate got its score: facts, and a table of what was matched with what."""
+    """Why a candidate got its score: facts, a table of what was matched with what, and the words of the captions."""
 
     reference: str
-    facts: Mapping[str, float | str]
+    """What was compared with; empty where a metric compares with none."""
+    facts: Mapping[str, Fact]
     header: tuple[str, ...]
-    rows: Sequence[tuple[str | float, ...]]
+    rows: Sequence[tuple[Entry, ...]]
+    candidate_words: tuple[Word, ...] = ()
+    reference_words: tuple[Word, ...] = ()
+    metric: str = ""
+    """The expression of the part of a metric that this is about; empty: the metric itself."""
 
 
 class Metric:
@@ -256,12 +277,14 @@ class Metric:
     ) -> list[Explanation]:
         """What the score of tokenised captions comes from, for each reference or for all together.
 
-        Metrics that can tell override this. The picture is there for those that look at it.
+        Metrics that can tell override this; of the others `capeval.metrics.explaining` shows what each word does to
+        the score. The picture is there for those that look at it.
         """
         raise NotImplementedError
 
-    def can_explain(self) -> bool:
-        return type(self).explain is not Metric.explain
+    def for_one_image(self) -> Metric:
+        """This metric as it can judge a caption that stands alone: what depends on other images comes from a table."""
+        return self
 
     def parametrised(self) -> Metric:
         """The metric whose parameters labels and signatures show: this one, unless it stands around another."""

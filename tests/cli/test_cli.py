@@ -120,9 +120,11 @@ def test_table(run: Run) -> None:
     assert done.code == 0
     assert done.err == "3 captions\n"
     lines = done.out.splitlines()
-    assert lines[0].split() == ["metric", "score", "signature"]
+    assert lines[0].split() == ["metric", "score"]
     assert lines[2].split()[:2] == ["rouge_l", f"{expected('rouge_l')['rouge_l']:.4f}"]
-    assert "rouge_l(beta=1.2)|tok:ptb|refs:2|data:" in lines[2]
+    assert lines[5] == "signatures in short (in full: --signatures)"
+    assert lines[6].startswith("tok:ptb|#:2|d:")
+    assert lines[7] == "  rouge_l, bleu_1"
 
 
 def test_without_a_metric_all_that_can_be_used_are(run: Run) -> None:

@@ -100,3 +100,29 @@ def test_what_is_missing_is_told() -> None:
     assert "Missing option '-r'" in run().output
     with pytest.raises(CapevalError, match="not both"):
         capeval.compare(A, B, metrics=["glow"], images="photos", features="f.npz")
+
+
+def test_a_page_of_both(tmp_path: Path) -> None:
+    """With the verdict, and captions of both beside their picture."""
+    pytest.importorskip("matplotlib")
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "photos").mkdir()
+    names = [f"p{i}" for i in range(8)]
+    for name in names:
+        image.new("RGB", (60, 40), (10, 120, 90)).save(tmp_path / "photos" / f"{name}.png")
+    files = {
+        "a.json": [{"image_id": name, "caption": f"a dog of {name} runs"} for name in names],
+        "b.json": [{"image_id": name, "caption": "nothing at all"} for name in names],
+        "refs.json": {name: [f"a dog of {name} runs"] for name in names},
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    given = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    more = ["-r", str(tmp_path / "refs.json"), "-m", "bleu_1", "--images", str(tmp_path / "photos")]
+    done = CliRunner().invoke(cli, ["compare", *given, *more, "--report", str(tmp_path / "page.html")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page.html").read_text()
+    assert "A (a.json) is better than B (b.json) on bleu_1" in page
+    assert 'src="data:image/jpeg;base64,' in page
+    assert '<mark class="match">dog</mark>' in page
+    assert str(tmp_path / "a.json") not in page.partition("How it was made")[0].partition("<main")[2]

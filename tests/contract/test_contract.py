@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import html
 import itertools
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -16,8 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capeval.corpus import Corpus
+from capeval.documents import as_dict
 from capeval.errors import CapevalError, Unavailable
 from capeval.evaluate import evaluate
+from capeval.explained import explain
 from capeval.io.dftable import write_table
 from capeval.metrics.cider import make_table
 from capeval.metrics.tiger import Tiger
@@ -25,7 +29,8 @@ from capeval.registry import label, metric_classes, parse
 from capeval.results import Result, join, load, save
 from capeval.run import Run
 from capeval.runtime.encoder import ENCODERS
-from capeval.types import Dataset, Floats, Metric, Sample
+from capeval.text.tokenize import tokenize
+from capeval.types import Dataset, Floats, Metric, Picture, Sample
 
 # Metrics that give their upper bound to a caption equal to its only reference, if it is long enough.
 MAXIMUM_IS_REACHED = {"bleu", "rouge", "cider", "cider_d"}
@@ -374,3 +379,33 @@ def test_what_a_metric_needs_is_asked_for(metric: Metric, small: Dataset) -> Non
             scored(bare, metric)
     elif metric.needs():
         assert len(scored(bare, metric)) == len(bare)
+
+
+def test_every_metric_explains_itself(metric: Metric, small: Dataset) -> None:
+    """With the score that it gives, and words, facts or rows that say where it comes from."""
+    row = small[1]
+    pictures = Drawn() if "pictures" in metric.needs() else None
+    picture = None if pictures is None else Picture(pictures, row.image)
+    found = explain(metric, row.candidate, row.references, Run(threads=1), picture)
+    alone = Dataset.from_samples([row])
+    alone.features = pictures
+    assert found.scores == evaluate(alone, [metric.for_one_image()], Run(threads=1)).scores
+    assert all(math.isfinite(score) for score in found.scores.values())
+    first = found.documents[0]
+    assert first.scores == found.scores
+    assert first.facts
+    assert any(each.rows for each in found.documents)
+    assert any(each.candidate_words for each in found.documents) or metric.info.name == "tiger"
+    texts = {" ".join(word.text for word in each.candidate_words) for each in found.documents} - {""}
+    assert texts <= {" ".join(words) for words in tokenize([row.candidate])}
+    assert as_dict(first)["schema"] == "capeval.explain/1"
+    for shown in (repr(found), found._repr_html_()):
+        assert first.metric in html.unescape(shown)
+
+
+def test_an_empty_caption_is_explained(metric: Metric, small: Dataset) -> None:
+    pictures = Drawn() if "pictures" in metric.needs() else None
+    picture = None if pictures is None else Picture(pictures, small[0].image)
+    found = explain(metric, "", small[0].references, Run(threads=1), picture)
+    assert set(found.scores.values()) == {0.0}
+    assert repr(found)

@@ -81,10 +81,11 @@ def test_a_metric_made_of_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_explanations_are_those_of_the_parts() -> None:
     made = complete(Double(of="spice_fast"))
-    assert made.can_explain()
-    (found,) = made.explain(["a", "red", "car"], [["a", "blue", "car"]], Run())
-    assert found.facts.keys() >= {"spice_fast", "precision"}
-    assert not complete(Double()).can_explain()
+    whole, *parts = made.explain(["a", "red", "car"], [["a", "blue", "car"]], Run())
+    assert whole.rows[0][0] == "spice_fast"
+    assert whole.facts.keys() == set(made.info.names)
+    assert parts[0].facts.keys() >= {"spice_fast", "precision"}
+    assert parts[0].metric == "spice_fast"
 
 
 class Counting:

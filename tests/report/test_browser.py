@@ -6,11 +6,14 @@ import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from capeval.report import write_grounding
+import capeval
+from capeval.report import report, write_grounding
+from capeval.report.inputs import caption_scores
 from capeval.runtime.grounding import Grounded, Grounder
 
 pytest.importorskip("matplotlib", reason="drawing needs matplotlib: pip install 'capeval[report]'")
@@ -75,11 +78,11 @@ def test_nothing_is_fetched_but_the_page(tab: Tab, page: Path) -> None:
 
 def test_every_figure_is_told_in_words(tab: Tab) -> None:
     """As the browser hands it to a screen reader."""
-    count = tab.js("document.querySelectorAll('figure svg').length")
+    count = tab.js("document.querySelectorAll('figure svg.wide').length")
     named = tab.page.locator("figure").get_by_role("img", name="").all()
     assert count == len(named) >= 15
     texts = tab.js(
-        "[...document.querySelectorAll('figure svg')].map((svg) => svg.getAttribute('aria-labelledby').split(' ')"
+        "[...document.querySelectorAll('figure svg.wide')].map((svg) => svg.getAttribute('aria-labelledby').split(' ')"
         ".map((id) => document.getElementById(id).textContent))"
     )
     assert all(len(title) > 5 and len(description) > 30 for title, description in texts)
@@ -87,7 +90,7 @@ def test_every_figure_is_told_in_words(tab: Tab) -> None:
 
 def test_every_figure_is_drawn(tab: Tab) -> None:
     for number, figure in enumerate(tab.page.locator("figure").all(), 1):
-        drawing = figure.locator("svg")
+        drawing = figure.locator("svg.wide")
         box = drawing.bounding_box()
         assert box["width"] > 200, number
         assert box["height"] > 80, number
@@ -99,7 +102,8 @@ def test_every_figure_is_drawn(tab: Tab) -> None:
 
 def test_texts_stay_inside_their_drawings(tab: Tab) -> None:
     outside = tab.js(
-        "[...document.querySelectorAll('figure svg')].flatMap((svg) => { const frame = svg.getBoundingClientRect();"
+        "[...document.querySelectorAll('figure svg.wide')]"
+        ".flatMap((svg) => { const frame = svg.getBoundingClientRect();"
         " return [...svg.querySelectorAll('text')].filter((text) => { const box = text.getBoundingClientRect();"
         " return box.left < frame.left - 2 || box.right > frame.right + 2 || box.top < frame.top - 2 ||"
         " box.bottom > frame.bottom + 2; }).map((text) => text.textContent); })"
@@ -115,7 +119,7 @@ def test_light_and_dark(browser: Any, page: Path, scheme: str) -> None:
             f"getComputedStyle(document.querySelector('{part}')).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
         )
         assert (red + green + blue > 600) == (scheme == "light")
-    background = colors(opened.page.locator("figure svg").first.screenshot())[0][1]
+    background = colors(opened.page.locator("figure svg.wide").first.screenshot())[0][1]
     assert (sum(background) > 600) == (scheme == "light")  # drawings change with the page
     assert opened.said == []
     opened.page.close()
@@ -179,6 +183,134 @@ def test_captions_are_inert(tab: Tab) -> None:
     assert tab.js("document.querySelectorAll('script').length") == 1
     assert tab.js("document.querySelectorAll('img').length") == 0
     assert "<script>alert('x')</script>" in tab.js("document.querySelector('main').textContent")
+
+
+# What the page says, and to whom -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Three systems on nine pictures: right, nearly so, and of other things; and a comparison."""
+    folder = tmp_path_factory.mktemp("told")
+    (folder / "photos").mkdir()
+    texts = ["a red dog runs", "a green cat sits", "two men eat pizza", "a bus on a street", "a blue boat"]
+    texts += ["one old tree", "three birds fly", "a woman cooks rice", "the white train stops"]
+    references: dict[str, list[str]] = {}
+    rows = []
+    for place, text in enumerate(texts):
+        key = f"p{place}"
+        image.new("RGB", (300, 200), (40 * place, 90, 160)).save(folder / "photos" / f"{key}.png")
+        references[key] = [text, f"{text} outside"]
+        for system, caption in (("right", text), ("near", f"{text} hounds"), ("wrong", "<b>nothing</b> of that")):
+            rows.append({"image_id": key, "caption": caption, "system": system})
+    result = capeval.score(rows, references, ["bleu_1", "rouge_l"])
+    systems = {
+        name: {row["image_id"]: row["caption"] for row in rows if row["system"] == name} for name in ("right", "wrong")
+    }
+    compared = capeval.compare(systems["right"], systems["wrong"], references, ["bleu_1", "rouge_l"], resamples=200)
+    document = result.document(result.ranges(resamples=50))
+    made = report([document, compared, caption_scores(result)], images=folder / "photos")
+    made.write(folder / "report.html")
+    return SimpleNamespace(path=folder / "report.html", document=document, compared=compared)
+
+
+@pytest.fixture(scope="module")
+def open_told(browser: Any, told: Any) -> Iterator[Tab]:
+    opened = Tab(browser, told.path, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield opened
+    opened.page.close()
+
+
+def test_the_verdict_is_on_top(open_told: Tab, told: Any) -> None:
+    shown = open_told.page.locator("header .verdict p").all_text_contents()
+    assert [text.replace("\u00a0", " ") for text in shown][-1] == told.compared.verdict
+    assert open_told.js("document.querySelector('.verdict').getBoundingClientRect().bottom") < 400
+
+
+def test_numbers_of_the_page_are_those_of_the_result(open_told: Tab, told: Any) -> None:
+    table = open_told.page.locator("table").first
+    assert table.locator("thead th").all_inner_texts()[1].startswith("right")
+    for place, key in enumerate(told.document.scores):
+        values = table.evaluate(f"(table) => [...table.tBodies[0].rows[{place}].cells].map((c) => c.dataset.value)")
+        assert [float(value) for value in values[1:]] == [each.scores[key] for each in told.document.systems.values()]
+
+
+def test_only_clear_winners_are_bold(open_told: Tab) -> None:
+    """`near` has all words of `right`, and is as good by some metrics as far as its interval tells."""
+    bold = open_told.page.locator("table").first.locator(".best").count()
+    clear = open_told.js(
+        "[...document.querySelector('table').tBodies[0].rows].filter((row) => { const ends = [...row.cells].slice(1)"
+        ".map((cell) => cell.textContent.match(/[\\d.]+/g).map(Number)); const [best, ...others] = ends.sort((a, b) =>"
+        " b[0] - a[0]); return others.every((other) => best[1] > other[2]); }).length"
+    )
+    assert bold == clear
+    winners = open_told.js(
+        "[...document.getElementById('comparison').closest('section').querySelector('table').tBodies[0].rows]"
+        ".map((row) => [...row.cells].findIndex((cell) => cell.classList.contains('best')))"
+    )
+    assert winners == [1, 1]  # A, on both metrics
+
+
+def test_pictures_stand_beside_captions_whose_words_are_marked(open_told: Tab) -> None:
+    example = open_told.page.locator(".example.pictured").first
+    picture, first = example.locator("img"), example.locator(".spoken").first
+    assert picture.evaluate("(img) => img.naturalWidth") == 240
+    assert picture.bounding_box()["x"] + picture.bounding_box()["width"] <= first.bounding_box()["x"]
+    assert example.locator(".spoken").count() == 3
+    tops = [each.bounding_box()["y"] for each in example.locator(".spoken").all()]
+    assert max(tops) - min(tops) < 2  # side by side
+    assert first.locator("mark.match").count() >= 2
+    last = example.locator(".spoken").last
+    assert last.locator("mark.miss").first.inner_text() == "<b>nothing</b>"
+    colors_ = {
+        kind: example.locator(f"mark.{kind}").first.evaluate("(mark) => getComputedStyle(mark).backgroundColor")
+        for kind in ("match", "miss")
+    }
+    assert colors_["match"] != colors_["miss"]
+
+
+def test_contents_have_distinct_names(tab: Tab, open_told: Tab) -> None:
+    for page in (tab, open_told):
+        names = page.page.locator("nav a").all_inner_texts()
+        assert len(set(names)) == len(names)
+        targets = page.js(
+            "[...document.querySelectorAll('nav a')].map((a) => document.querySelector(a.hash)?.textContent)"
+        )
+        assert targets == page.js("[...document.querySelectorAll('nav a')].map((a) => a.textContent)")
+
+
+def test_the_page_is_short_until_it_is_unfolded(browser: Any, page: Path) -> None:
+    opened = Tab(browser, page, viewport={"width": 1280, "height": 900})
+    folded = opened.js("document.documentElement.scrollHeight")
+    opened.js("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert folded < 0.62 * opened.js("document.documentElement.scrollHeight")
+    opened.page.close()
+
+
+def test_figures_fit_a_phone_and_can_be_read(browser: Any, page: Path) -> None:
+    opened = Tab(browser, page, viewport={"width": 400, "height": 800})
+    opened.js("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    sizes = opened.js(
+        "[...document.querySelectorAll('figure')].map((figure) => { const svg = [...figure.querySelectorAll('svg')]"
+        ".filter((each) => each.getBoundingClientRect().width > 0); const box = svg[0].getBoundingClientRect();"
+        " const inside = figure.querySelector('.scroll'); return [svg.length, box.left, box.right,"
+        " box.width / svg[0].viewBox.baseVal.width, inside.scrollWidth - inside.clientWidth]; })"
+    )
+    assert len(sizes) >= 15
+    for count, left, right, scale, beyond in sizes:
+        assert count == 1
+        assert left >= 0
+        assert right <= 400
+        assert scale > 0.93  # letters of 10 to 12 pixels stay so
+        assert beyond <= 0
+    outside = opened.js(
+        "[...document.querySelectorAll('figure svg.narrow')]"
+        ".flatMap((svg) => { const frame = svg.getBoundingClientRect();"
+        " return [...svg.querySelectorAll('text')].filter((text) => { const box = text.getBoundingClientRect();"
+        " return box.left < frame.left - 2 || box.right > frame.right + 2; }).map((text) => text.textContent); })"
+    )
+    assert outside == []
+    opened.page.close()
 
 
 # The page of `capeval ground` ----------------------------------------------------------------------------------------

@@ -192,7 +192,10 @@ def test_numbers_are_those_of_the_result(rated: dict[str, Any], paired: dict[str
     column = list(table.header).index("Kendall tau-c")
     values = {row[0].text: row[column].value for row in table.rows}
     assert values == {row["metric"]: row["kendall_c"]["value"] for row in rated["metrics"]}
-    assert [row[column].best for row in table.rows].count(True) == 1
+    ends = {row["metric"]: (row["kendall_c"]["low"], row["kendall_c"]["high"]) for row in rated["metrics"]}
+    for row in table.rows:
+        others = [high for name, (_, high) in ends.items() if name != row[0].text]
+        assert row[column].best == (ends[row[0].text][0] > max(others)), "bold is what lies above all others"
     accuracy = tables_of(report(paired))["Agreement with people, with 95 % intervals (images resampled)"]
     assert list(accuracy.header)[2:5] == ["HC", "MM", "mean accuracy (%)"]
 
@@ -279,7 +282,23 @@ def test_several_systems(scored: tuple[dict[str, Any], CaptionScores]) -> None:
     part = {"n": 30, "scores": data["scores"], "intervals": data["intervals"]}
     made = report({**data, "systems": {"ours": part, "theirs": part}})
     assert len(made.figures()) == 3
-    assert tables_of(made)["Scores with 95 % intervals"].header[1] == "system"
+    (table,) = (each for name, each in tables_of(made).items() if name.startswith("Scores with 95 % intervals. Bold"))
+    assert table.header == ["metric", "ours", "theirs"]
+    assert not any(cell.best for row in table.rows for cell in row), "equal systems have no winner"
+    assert made.verdicts == ["No system leads: all scores are equal."]
+
+
+def test_a_system_wins_where_its_interval_lies_above_all_others(scored: tuple[dict[str, Any], CaptionScores]) -> None:
+    data, _ = scored
+    key = next(iter(data["scores"]))
+    parts = {
+        name: {"n": 30, "scores": {key: value}, "intervals": {key: {"low": value - 0.05, "high": value + 0.05}}}
+        for name, value in (("low", 0.2), ("high", 0.9), ("near", 0.82))
+    }
+    for names, winner in ((("low", "high"), "high"), (("low", "high", "near"), None)):
+        made = report({**data, "scores": {key: 0.5}, "systems": {name: parts[name] for name in names}})
+        (table,) = (each for name, each in tables_of(made).items() if name.startswith("Scores with"))
+        assert [name for name, cell in zip(names, table.rows[0][1:]) if cell.best] == ([winner] if winner else [])
 
 
 def test_captions_that_a_metric_has_not_scored_are_shown_by_the_others() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from itertools import islice
-from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,15 +107,13 @@ def test_any_tree_gives_a_graph_over_its_words(data: st.DataObject) -> None:
     assert enhanced_graph(tokens, basic) == found
 
 
-def test_official_graphs(shared: Path) -> None:
+def test_official_graphs(official_parses: list[dict[str, Any]]) -> None:
     from_basic = from_tree = 0
-    with gzip.open(shared / "golden/spice/parses_coco.jsonl.gz", "rt", encoding="utf-8") as file:
-        captions = [json.loads(line) for line in islice(file, 1000)]
-    for caption in captions:
+    for caption in official_parses:
         sentences = caption["sentences"]
         official = [graph_from_json(sentence) for sentence in sentences]
         basics = [[tuple(dependency) for dependency in sentence["basic"]] for sentence in sentences]
         from_basic += official == [enhanced_graph(g.tokens, basic) for g, basic in zip(official, basics)]
         from_tree += official == [graph_of_tree(read_tree(sentence["tree"])) for sentence in sentences]
-    assert from_basic >= 998
-    assert from_tree >= 991
+    assert from_basic >= 0.998 * len(official_parses)
+    assert from_tree >= 0.991 * len(official_parses)

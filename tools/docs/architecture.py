@@ -16,7 +16,10 @@ import grimp
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 BEGIN, END = "<!-- drawn by tools/docs/architecture.py -->", "<!-- end of the drawing -->"
 FORMS = {"types", "errors", "run", "expressions", "version"}
-SCORING = {"registry", "significance", "documents", "results", "totals", "evaluate", "diversity", "bestof"}
+SCORING = {
+    "registry", "significance", "documents", "results", "totals", "evaluate", "diversity", "bestof",
+    "showing", "markup", "verdict", "explained",
+}  # fmt: skip
 FRONT = {"api", "compat", "meteor"}
 GROUPS = {
     **dict.fromkeys(FORMS, "types, errors, run"),

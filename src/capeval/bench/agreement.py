@@ -18,7 +18,7 @@ from capeval.bench.draws import Draws, bootstrap_draws, numbered
 from capeval.bench.forms import ScoresByMetric
 from capeval.bench.probability import student_p
 from capeval.errors import DataError
-from capeval.significance import interval
+from capeval.significance import holm, interval
 from capeval.types import Array, Flags, Ints
 
 if TYPE_CHECKING:
@@ -140,16 +140,6 @@ def bootstrap_p(gaps: Array) -> float:
         return 1.0
     fewer = min(int((gaps <= 0).sum()), int((gaps >= 0).sum()))
     return min(1.0, 2 * (fewer + 1) / (len(gaps) + 1))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: the smallest of m times m, the next times m - 1, and never below one before it."""
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for done, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[place]))
-        corrected[place] = largest
-    return corrected
 
 
 def holm_matrix(size: int, p_values: Sequence[float]) -> Array:

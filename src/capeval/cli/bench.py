@@ -254,7 +254,13 @@ def _print_metrics(found: BenchDocument) -> None:
     header = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[row.get(key, "") for key in header] for row in rows]
     texts = ("metric", "best", "seen", "worst_kind")
-    print_table(header, cells, numbers=[i for i, key in enumerate(header) if key not in texts])
+    tags = {key for row in found.metrics for key in row.tags}
+    print_table(
+        header,
+        cells,
+        numbers=[i for i, key in enumerate(header) if key not in texts and key not in tags],
+        names=[i for i, key in enumerate(header) if key == "metric" or key in tags],
+    )
 
 
 def _print_combinations(found: Comparisons) -> None:

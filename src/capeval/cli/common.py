@@ -8,13 +8,14 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from capeval import showing
 from capeval.cli.paths import Reads, Writes, feature_files, metric_files, pictures_below
 from capeval.errors import CapevalError
 from capeval.text.tokenize import TOKENIZERS
@@ -73,6 +74,9 @@ threads_option = click.option(
     default=os.cpu_count() or 1,
     show_default="all cores",
     help="How many threads to use; the results do not depend on it.",
+)
+signatures_option = click.option(
+    "--signatures", is_flag=True, help="Below the table, print signatures in full: all that decides each score."
 )
 resamples_option = click.option(
     "--resamples",
@@ -188,9 +192,7 @@ def blank_nan(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 def shown_number(cell: Any) -> str:
     """A cell of a table for people."""
-    if not isinstance(cell, float):
-        return str(cell)
-    return "-" if math.isnan(cell) else f"{cell:.4f}"
+    return showing.number(cell) if isinstance(cell, float) else str(cell)
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -199,22 +201,14 @@ def print_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     writer.writerows(rows)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> None:
-    """A table for people; the columns in `numbers` are aligned to the right and never wrapped."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), names: Sequence[int] = (0,)
+) -> None:
+    """A table for people, no wider than their screen."""
+    click.echo(showing.table(header, [[str(cell) for cell in row] for row in rows], numbers=numbers, names=names))
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, name in enumerate(header):
-        if i in numbers:
-            table.add_column(name, justify="right", no_wrap=True)
-        else:
-            table.add_column(name, overflow="fold", no_wrap=i == 0)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    # Into a file or pipe, lines are as long as they need to be.
-    console = Console(width=None if sys.stdout.isatty() else 250, markup=False, emoji=False, highlight=False)
-    with console.capture() as shown:
-        console.print(table)
-    click.echo("\n".join(line.rstrip() for line in shown.get().strip("\n").split("\n")))
+
+def print_signatures(signatures: Mapping[str, str], whole: bool) -> None:
+    """Below a table of scores."""
+    click.echo("\nsignatures" if whole else "\nsignatures in short (in full: --signatures)")
+    click.echo(showing.signatures(signatures, whole=whole))

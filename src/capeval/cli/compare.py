@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import (
+    beside,
     blank_nan,
     checked,
     features_option,
@@ -20,16 +21,18 @@ from capeval.cli.common import (
     percent_option,
     print_csv,
     print_document,
+    print_signatures,
     print_table,
     refuse_both_pictures,
     refuse_without_references,
     resamples_option,
     seed_option,
     shown_number,
+    signatures_option,
     threads_option,
     tokenizer_option,
 )
-from capeval.cli.paths import Command, Reads
+from capeval.cli.paths import Command, Reads, Writes
 from capeval.cli.progress import running
 from capeval.cli.reading import (
     caption_option,
@@ -39,6 +42,9 @@ from capeval.cli.reading import (
     refuse_unknown_columns,
     split_option,
 )
+from capeval.cli.report import check_report_options, write_comparison_report
+from capeval.showing import wrapped
+from capeval.verdict import compared
 
 
 @click.command("compare", cls=Command)
@@ -55,11 +61,14 @@ from capeval.cli.reading import (
     id_option,
     caption_option,
     split_option,
+    click.option("--report", "page", metavar="FILE", type=Writes(beside=True),
+                 help="Write a page with the comparison, and captions of both systems side by side (HTML)."),
+    signatures_option,
     tokenizer_option,
     threads_option,
     resamples_option,
     seed_option,
-)
+)  # fmt: skip
 def compare_command(
     a: str,
     b: str,
@@ -73,6 +82,8 @@ def compare_command(
     ids: tuple[str, ...],
     caption: str | None,
     split: str | None,
+    page: str | None,
+    signatures: bool,
     tokenizer: str,
     threads: int,
     resamples: int,
@@ -82,13 +93,15 @@ def compare_command(
 
     \b
     capeval compare ours.json theirs.json -r captions_val2014.json -m cider_d
-    capeval compare ours.json theirs.json -r refs.json --images photos/ -m lece
+    capeval compare ours.json theirs.json -r refs.json --images photos/ -m lece --report page.html
 
     Shows both scores, their difference with a 95 % interval from a paired bootstrap, and two p-values: the
-    bootstrap's, and that of a permutation test which swaps the systems image by image.
+    bootstrap's, and that of a permutation test which swaps the systems image by image. The last sentence says who is
+    better, on what, and how sure that is.
     """
     wanted = checked(metrics)
     refuse_both_pictures(images, features)
+    check_report_options(page, ())
     from capeval.api import compare
     from capeval.io.captions import read_candidates
 
@@ -103,6 +116,9 @@ def compare_command(
             *both, known, wanted, images=images, features=features,
             tokenizer=tokenizer, threads=threads, resamples=resamples, seed=seed, progress=run.progress,
         )  # fmt: skip
+        if page:
+            with beside():
+                write_comparison_report(page, found.document(a, b), found.result, images, run)
     keep_json(json_file, found.document(a, b))
     if format_ == "json":
         print_document(found.document())
@@ -116,4 +132,7 @@ def compare_command(
         return
     note(f"{found.n:,} captions of each system; A = {a}, B = {b}")
     shown = [[shown_number(cell) for cell in row] for row in rows]
-    print_table(header, shown, numbers=range(1, 8))
+    short = ["metric", "A", "B", "A - B", "low", "high", "p\nboot", "p\nperm"]
+    print_table(short, [row[:-1] for row in shown], numbers=range(1, 8))
+    print_signatures(found.signatures, signatures)
+    click.echo("\n" + "\n".join(wrapped(compared(found.document(a, b)), indent="")))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from capeval.cli.common import options, print_json, print_table, tokenizer_option
+from capeval.cli.common import note, options, print_json, tokenizer_option
 from capeval.cli.paths import Command, Reads, feature_files
 from capeval.cli.progress import Terminal
+from capeval.documents import as_dict
 from capeval.errors import CapevalError
 from capeval.run import Run
-from capeval.types import Explanation, Metric
 
 
 @click.command("explain", cls=Command)
@@ -33,9 +33,11 @@ def explain_command(
     format_: str,
     tokenizer: str,
 ) -> None:
-    """Show where METRIC's score of one CANDIDATE comes from.
+    """Show where METRIC's score of one CANDIDATE comes from: any metric can tell.
 
     \b
+    capeval explain bleu "a man rides a bike" -r "a person is riding a bicycle"
+    capeval explain cider_d "a man rides a bike" -r "a person is riding a bicycle"
     capeval explain meteor "a man rides a bike" -r "a person is riding a bicycle"
     capeval explain spice "a black dog runs" -r "a dog runs on sand" -r "the dog is black"
     capeval explain wmd "a man rides a bike" -r "a person is riding a bicycle" -r "someone cycles"
@@ -44,40 +46,23 @@ def explain_command(
     """
     if features and not image:
         raise click.UsageError("--features has many pictures: name the one that is meant with --image")
-    from capeval.registry import metric_classes, parse
+    from capeval.explained import explain, text_of
+    from capeval.registry import parse
     from capeval.runtime.pictures import open_picture
-    from capeval.text.tokenize import tokenize
 
     try:
         chosen = parse(metric).metric
     except CapevalError as problem:
         raise click.UsageError(str(problem)) from problem
-    if not chosen.can_explain():
-        able = [name for name, each in metric_classes().items() if each.explain is not Metric.explain]
-        raise CapevalError(f"{chosen.info.name} has nothing to show beyond its score. These do: {', '.join(able)}")
     if "references" in chosen.needs() and not references:
         raise click.UsageError(f"{chosen.info.name} compares with references: give one with -r")
     run = Run(tokenizer, progress=Terminal())
-    tokens, *others = tokenize([candidate, *references], run)
     picture = open_picture(image, features, run) if image else None
-    explanations = chosen.explain(tokens, others, run, picture)
+    found = explain(chosen, candidate, references, run, picture)
     if format_ == "json":
-        print_json([_as_dict(each) for each in explanations])
+        print_json([as_dict(each) for each in found.documents])
         return
-    for each in explanations:
-        click.echo(f"candidate: {' '.join(tokens)}")
-        if each.reference:
-            click.echo(f"reference: {each.reference}")
-        click.echo("  ".join(f"{name} {_shown(value)}" for name, value in each.facts.items()))
-        if each.rows:
-            print_table(each.header, [[_shown(cell) for cell in row] for row in each.rows])
-        click.echo()
-
-
-def _as_dict(each: Explanation) -> dict[str, object]:
-    rows = [dict(zip(each.header, row, strict=True)) for row in each.rows]
-    return {"reference": each.reference, "facts": dict(each.facts), "rows": rows}
-
-
-def _shown(value: str | float) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    for each in found.documents:
+        click.echo(text_of(each) + "\n")
+    if any(each.candidate_words for each in found.documents):
+        note("[words] match, or add to the score; (words) nearly match")

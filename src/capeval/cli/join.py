@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from capeval.cli.common import format_option, options, resamples_option, seed_option
+from capeval.cli.common import format_option, options, resamples_option, seed_option, signatures_option
 from capeval.cli.paths import Command, Reads, Writes
 from capeval.cli.score import print_result
 
@@ -15,11 +15,18 @@ from capeval.cli.score import print_result
     format_option,
     click.option("--per-caption", metavar="FILE", type=Writes(beside=True), help="Write the scores of each caption."),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
+    signatures_option,
     resamples_option,
     seed_option,
 )
 def join_command(
-    parts: tuple[str, ...], format_: str, per_caption: str | None, intervals: bool, resamples: int, seed: int
+    parts: tuple[str, ...],
+    format_: str,
+    per_caption: str | None,
+    intervals: bool,
+    signatures: bool,
+    resamples: int,
+    seed: int,
 ) -> None:
     """Join PARTs that were scored apart with `capeval score --save`, and print the scores of the whole.
 
@@ -34,4 +41,6 @@ def join_command(
     result = join([load(part) for part in parts])
     if per_caption:
         write_rows(per_caption, result.records())
-    print_result(result, result.ranges(resamples=resamples, seed=seed) if intervals else {}, format_)
+    print_result(
+        result, result.ranges(resamples=resamples, seed=seed) if intervals else {}, format_, whole_signatures=signatures
+    )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import click
 
 from capeval.cli.common import command_line, note, options
 from capeval.cli.paths import Command, Reads, Writes, WritesInto, feature_files, pictures_below
 from capeval.cli.progress import running
-from capeval.documents import ScoreDocument
+from capeval.documents import CompareDocument, ScoreDocument
 from capeval.results import Result
 from capeval.run import Run
-from capeval.types import Array, Dataset
+from capeval.types import Array
 
 
 @click.command("report", cls=Command)
@@ -29,7 +30,7 @@ from capeval.types import Array, Dataset
     click.option("-r", "--references", multiple=True, metavar="FILE", type=Reads(),
                  help="References, to be shown with the examples; repeat it to add those of other files."),
     click.option("--images", metavar="DIR", type=Reads(pictures_below),
-                 help="Folder of the pictures: examples show where captions lie on them, if tiger has scored them."),
+                 help="Folder of the pictures, to stand beside the examples; with heat maps if tiger scored them."),
     click.option("--features", metavar="FILE", type=Reads(feature_files),
                  help="With --images: regions of your own, for a model that knows them."),
 )  # fmt: skip
@@ -105,7 +106,6 @@ def check_report_options(page: str | None, files: Sequence[str]) -> None:
 def write_score_report(
     path: str,
     result: Result,
-    dataset: Dataset,
     scores: ScoreDocument,
     elsewhere: Mapping[str, Array],
     images: str | None,
@@ -115,7 +115,19 @@ def write_score_report(
     from capeval.report import report
     from capeval.report.inputs import caption_scores
 
-    rows = caption_scores(result, dataset).beside(elsewhere)
+    rows = caption_scores(result).beside(elsewhere)
     made = report([scores, rows], images=images, command=command_line(), run=run)
+    made.write(path, run.progress.step)
+    note(f"wrote {path}")
+
+
+def write_comparison_report(path: str, compared: CompareDocument, result: Result, images: str | None, run: Run) -> None:
+    """The page of `capeval compare --report`."""
+    from capeval.report import report
+    from capeval.report.inputs import caption_scores
+
+    rows = caption_scores(result)
+    rows = replace(rows, systems=[name.upper() for name in rows.systems])
+    made = report([compared, rows], images=images, command=command_line(), run=run)
     made.write(path, run.progress.step)
     note(f"wrote {path}")

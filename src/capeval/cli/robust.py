@@ -117,7 +117,7 @@ def curves_command(ctx: click.Context, /, transforms: Sequence[str], gammas: str
             for name in found.transforms
             for each in found.metrics
         ]
-        print_table(["metric", "transform", "R", *marks], rows, numbers=range(2, len(marks) + 3))
+        print_table(["metric", "transform", "R", *marks], rows, numbers=range(2, len(marks) + 3), names=(0, 1))
 
 
 @robust_command.command("distractors", short_help="The correct caption against a distracted one.")

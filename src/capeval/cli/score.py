@@ -26,12 +26,14 @@ from capeval.cli.common import (
     percent_option,
     print_csv,
     print_document,
+    print_signatures,
     print_table,
     refuse_both_pictures,
     refuse_without_references,
     resamples_option,
     seed_option,
     shown_number,
+    signatures_option,
     threads_option,
     tokenizer_option,
 )
@@ -74,6 +76,7 @@ from capeval.types import Array
     click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
     click.option("--save", metavar="FILE", type=Writes(), help="Keep the statistics, for `capeval join`."),
+    signatures_option,
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
     id_option,
     caption_option,
@@ -99,6 +102,7 @@ def score_command(
     page: str | None,
     files: tuple[str, ...],
     save: str | None,
+    signatures: bool,
     strict: bool,
     ids: tuple[str, ...],
     caption: str | None,
@@ -123,8 +127,8 @@ def score_command(
 
     -m spider_max (or any other score with _max) takes the best of several captions of an image.
 
-    Rows with a `system` field are scored system by system. The signature beside each score names all that decides
-    it; quote it with the number.
+    Rows with a `system` field are scored system by system. The signatures below the table say what decides each score:
+    quote them with the number.
 
     With -o, CANDIDATES are shards of any size (Parquet, JSONL, CSV, webdataset tar), whose rows hold their references:
     they come out with a column for each score (docs/scale.md).
@@ -191,9 +195,9 @@ def score_command(
         document = result.document(ranges)
         if page:
             with beside():
-                write_score_report(page, result, joined.dataset, document, elsewhere, images, run)
+                write_score_report(page, result, document, elsewhere, images, run)
     keep_json(json_file, document)
-    print_result(result, ranges if intervals else {}, format_, percent=percent)
+    print_result(result, ranges if intervals else {}, format_, percent=percent, whole_signatures=signatures)
 
 
 def note_join(joined: Joined) -> None:
@@ -216,7 +220,14 @@ def note_unknown_ending(path: str) -> None:
         note(f"{path}: {ending} is no format of ours, so it becomes JSONL (others: .json, .csv, .tsv, .parquet).")
 
 
-def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str, *, percent: bool = False) -> None:
+def print_result(
+    result: Result,
+    ranges: Mapping[str, Ranges],
+    format_: str,
+    *,
+    percent: bool = False,
+    whole_signatures: bool = False,
+) -> None:
     if format_ == "json":
         print_document(result.document(ranges))
         return
@@ -233,5 +244,11 @@ def print_result(result: Result, ranges: Mapping[str, Ranges], format_: str, *, 
         print_csv(header, blank_nan(rows))
         return
     note(f"{counted(len(result), 'caption')}{', scores x 100' if percent else ''}")
-    shown = [[shown_number(cell) for cell in row] for row in rows]
-    print_table(header, shown, numbers=[i for i, name in enumerate(header) if name in ("score", "low", "high")])
+    places = range(len(header) - 1)  # signatures stand below
+    print_table(
+        header[:-1],
+        [[shown_number(cell) for cell in row[:-1]] for row in rows],
+        numbers=[i for i in places if header[i] in ("score", "low", "high")],
+        names=[i for i in places if header[i] in ("system", "metric")],
+    )
+    print_signatures(result.signatures, whole_signatures)

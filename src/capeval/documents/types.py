@@ -79,6 +79,43 @@ class CompareDocument(Document, kw_only=True, frozen=True, tag="capeval.compare/
     b: str | None = None
 
 
+# Explanations ---------------------------------------------------------------------------------------------------------
+
+
+class MarkedWord(Part, kw_only=True, frozen=True):
+    """A word of a caption, and what a metric makes of it."""
+
+    text: str
+    fate: str = ""
+    """`match`, `near`, `miss`, or nothing where it does not count."""
+    weight: Number = None
+    """What it adds to the score, below 0 what it takes off."""
+    note: str = ""
+
+
+class ExplanationDocument(Document, kw_only=True, frozen=True, tag="capeval.explain/1"):
+    """Of `capeval explain`, which prints a list of them: for all references or for each, and for parts of a metric."""
+
+    metric: str
+    """The metric, or the part of it, that this is about."""
+    scores: dict[str, Number] = {}
+    """Of the caption, all references taken together; parts have theirs among the facts."""
+    reference: str
+    facts: dict[str, str | float | int]
+    rows: list[dict[str, str | float | int | list[str]]]
+    candidate_words: list[MarkedWord] = []
+    reference_words: list[MarkedWord] = []
+
+    def totals(self) -> list[tuple[str, Number]]:
+        """The scores; one that is named as the metric needs no name again."""
+        return [("" if name == self.metric else name, value) for name, value in self.scores.items()]
+
+    def further(self) -> dict[str, str | float | int]:
+        """The facts that the scores do not tell."""
+        told = {(name.partition("(")[0], value) for name, value in self.scores.items()}
+        return {name: value for name, value in self.facts.items() if (name, value) not in told}
+
+
 # Benchmarks -----------------------------------------------------------------------------------------------------------
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from capeval.corpus import Corpus
-from capeval.types import Array, Info, Metric
+from capeval.corpus import Corpus, of_one
+from capeval.run import Run
+from capeval.types import Array, Explanation, Info, Metric, Picture, Word
 
 # The official code's guards against division by zero. They shift scores of captions without matches from 0 to about
 # 1e-8 and below, so they are part of the definition.
@@ -43,6 +46,40 @@ class Bleu(Metric):
     def from_totals(self, totals: Array, rows: int | Array) -> Array:
         return super().from_totals(totals, rows) if self.sentence else self._official(totals)
 
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        """For each order, the n-grams that a reference has and those that none has; and what brevity costs."""
+        corpus = of_one(candidate, references, run)
+        stats = self.stats(corpus)
+        ours, *theirs = (" ".join(tokens).split() for tokens in (candidate, *references))
+        covered = np.zeros(len(ours), int)  # by n-grams of how many words, at most
+        rows: list[tuple[str | float | tuple[str, ...], ...]] = []
+        for n in range(1, ORDERS + 1):
+            counts = Counter(_grams(ours, n))
+            most: Counter[tuple[str, ...]] = Counter()
+            for each in theirs:
+                most |= Counter(_grams(each, n))
+            matched = counts & most
+            total = max(0, len(ours) - n + 1)
+            precision = matched.total() / total if total else 0.0
+            rows.append((n, matched.total(), total, precision, _listed(matched), _listed(counts - matched)))
+            left = Counter(matched)
+            for start, gram in enumerate(_grams(ours, n)):
+                if left[gram] > 0:
+                    left[gram] -= 1
+                    covered[start : start + n] = n
+        length, closest = stats[0, -2:].astype(int).tolist()
+        penalty = 0.0 if not length else float(np.exp(min(0.0, 1 - closest / length)))
+        facts: dict[str, str | float] = dict(zip(self.info.names, self.per_sample(stats)[0].tolist(), strict=True))
+        facts |= {"brevity penalty": penalty, "words": length, "words of the closest reference": closest}
+        words = tuple(
+            Word(text, "match" if n else "miss", note=f"in a matched {n}-gram" if n else "in no reference")
+            for text, n in zip(ours, covered.tolist())
+        )
+        header = ("n", "matched", "of", "precision", "n-grams matched", "n-grams missed")
+        return [Explanation(" / ".join(" ".join(each) for each in theirs), facts, header, rows, words)]
+
     def _official(self, stats: Array) -> Array:
         matches, grams, length, closest = self._split(stats)
         scores = self._geometric_means((matches + TINY) / (grams + SMALL))
@@ -66,3 +103,11 @@ class Bleu(Metric):
     def _geometric_means(self, precisions: Array) -> Array:
         products = np.cumprod(precisions, axis=-1)
         return np.asarray(products ** (1.0 / np.arange(1, ORDERS + 1)))
+
+
+def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
+
+
+def _listed(grams: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(" ".join(gram) + (f" ({count} times)" if count > 1 else "") for gram, count in grams.items() if count)

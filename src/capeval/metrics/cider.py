@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from capeval.corpus import Corpus, Ngrams
+from capeval.corpus import Corpus, Ngrams, of_one
 from capeval.errors import DataError, ExpressionError, TooFewImages
 from capeval.run import Run
 from capeval.text.stem import stem
 from capeval.text.tokenize import TOKENISED
-from capeval.types import Array, Dataset, Frequencies, Info, Ints, Longs, Metric
+from capeval.types import Array, Dataset, Explanation, Frequencies, Info, Ints, Longs, Metric, Picture
 
 if TYPE_CHECKING:
     from capeval.io.dftable import DfTable
 
+ONE_IMAGE = "coco-val2014"
+"""The table for captions that stand alone."""
 CITATION = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation (CVPR)"
 
 
@@ -78,6 +80,31 @@ class Cider(Metric):
 
     def joinable(self) -> bool:
         return self.df != "corpus"
+
+    def for_one_image(self) -> Metric:
+        return replace(self, df=ONE_IMAGE) if self.df == "corpus" else self
+
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        """What each n-gram weighs and adds. One caption is no corpus: its n-grams weigh what COCO's table says."""
+        from capeval.metrics.cider_explain import explanation
+
+        if self.df == "corpus":
+            return replace(self, df=ONE_IMAGE).explain(candidate, references, run, picture)
+        corpus, table = of_one(candidate, references, run), load_table(self.df)
+        grams = _stemmed_ngrams(corpus, self.n) if self.stem else corpus.ngrams(self.n)
+        weights = self.idf(corpus, grams, table).tolist()
+        words = np.array([*(_stemmed_vocabulary(corpus) if self.stem else corpus.words.vocabulary), ""], object)
+        idf = {tuple(filter(None, words[gram].tolist())): weight for gram, weight in zip(grams.grams, weights)}
+        texts = [" ".join(tokens).split() for tokens in (candidate, *references)]
+        ours, *theirs = [[stem(word) for word in each] for each in texts] if self.stem else texts
+        score = float(self.per_sample(self.stats_with(corpus, table))[0, 0])
+        facts: dict[str, str | float] = {
+            self.info.name: score,
+            "document frequencies": f"{self.df}, {table.images:,} images",
+        }
+        return [explanation(facts, ours, theirs, self.n, idf.__getitem__, self.clip, self.penalty_width())]
 
     def signature_extras(self, run: Run) -> dict[str, Any]:
         table = {} if self.df == "corpus" else {"table": load_table(self.df).digest[:12]}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capeval.corpus import Corpus
-from capeval.errors import CapevalError, ExpressionError
+from capeval.corpus import Corpus, of_one
+from capeval.errors import CapevalError
+from capeval.metrics.explaining import explain
 from capeval.run import Run
 from capeval.types import NOT_A_PARAMETER, Array, Explanation, Metric, Picture, Selection
 
@@ -70,16 +71,25 @@ class Composite(Metric):
             shown.append(f"{expression} rev: {metric.info.revision}{extras}")
         return {"parts": f"[{'; '.join(shown)}]"}
 
+    def for_one_image(self) -> Metric:
+        parts = tuple(Selection(metric.for_one_image(), names) for metric, names in self.parts)
+        return self if parts == self.parts else self.with_parts(parts)
+
     def explain(
         self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
     ) -> list[Explanation]:
-        able = [metric for metric, _ in self.parts if metric.can_explain()]
-        if not able:
-            raise ExpressionError(f"no part of {self.info.name} has anything to show beyond its score")
-        return [found for metric in able for found in metric.explain(candidate, references, run, picture)]
-
-    def can_explain(self) -> bool:
-        return any(metric.can_explain() for metric, _ in self.parts)
+        """The whole with the scores of its parts, then each part."""
+        whole = self.for_one_image()
+        assert isinstance(whole, Composite)
+        corpus = of_one(candidate, references, run, picture)
+        facts = dict(zip(self.info.names, whole.per_sample(whole.stats(corpus))[0].tolist(), strict=True))
+        scores = Composite.stats(whole, corpus)[0].tolist()
+        rows = [(names[0], score) for (_, names), score in zip(whole.parts, scores, strict=True)]
+        found = [Explanation(" / ".join(" ".join(each) for each in references), facts, ("part", "score"), rows)]
+        for expression, (metric, _) in zip(whole.made_of(), whole.parts, strict=True):
+            told = explain(metric, candidate, references, run, picture)
+            found += [replace(each, metric=each.metric or expression) for each in told]
+        return found
 
 
 def _scores(metric: Metric, name: str, corpus: Corpus) -> Array:

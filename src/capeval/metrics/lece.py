@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 
 from capeval.corpus import Corpus
 from capeval.errors import ExpressionError, Unavailable
+from capeval.metrics.explaining import leave_one_out
 from capeval.run import Run
-from capeval.types import Array, Floats, Info, Longs, Metric
+from capeval.types import Array, Explanation, Floats, Info, Longs, Metric, Picture
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
@@ -104,6 +106,22 @@ class Lece(Metric):
             scores = np.bincount(row, scores, len(corpus)) / np.bincount(row, minlength=len(corpus))
         has_words = np.diff(corpus.pieces.offsets)[candidate] > 0
         return np.where(has_words, scores, 0.0)[:, None]
+
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        """What each word does to the score; of words that the critique does not know, that too."""
+        if "pictures" in self.needs() and picture is None:
+            raise Unavailable(f"lece looks at the picture, and there is none. {_TEXT_ONLY}", remedy="picture")
+        from capeval.runtime.lece import open_critique
+
+        found = leave_one_out(self, candidate, references, run, picture)
+        vocabulary = open_critique(self._source, run).vocabulary
+        unknown = [word for word in dict.fromkeys(candidate) if not vocabulary.has(word)]
+        facts = {**found.facts, "critique": self._source}
+        if unknown:
+            facts["words it does not know"] = ", ".join(unknown)
+        return [replace(found, facts=facts)]
 
     @property
     def _source(self) -> str:

@@ -30,7 +30,7 @@ from capeval.text.lexicon import function_words, load_lexicon
 from capeval.text.normalize import normalize_all
 from capeval.text.paraphrase import find_table, load_phrases, table_digest
 from capeval.text.stem import stem
-from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture, Word
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULES = ("exact", "stem", "synonym", "paraphrase")
@@ -91,7 +91,7 @@ class Meteor(Metric):
             found = align_tokens(candidate, reference, run)
             rows = [(" ".join(pair.candidate), " ".join(pair.reference), pair.module) for pair in found.pairs]
             header = ("candidate", "reference", "module")
-            explanations.append(Explanation(" ".join(reference), found.facts(), header, rows))
+            explanations.append(Explanation(" ".join(reference), found.facts(), header, rows, *found.words()))
         return explanations
 
     def signature_extras(self, run: Run) -> dict[str, str]:
@@ -126,6 +126,19 @@ class Alignment:
     def facts(self) -> dict[str, float | str]:
         names = ("score", "precision", "recall", "fmean", "fragmentation", "chunks")
         return {name: getattr(self, name) for name in names}
+
+    def words(self) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+        """Of both, with what each word is matched with."""
+        ours, theirs = ([Word(text, "miss") for text in words] for words in (self.candidate, self.reference))
+        for pair in self.pairs:
+            fate = "match" if pair.module == "exact" else "near"
+            for words, start, here, there in (
+                (ours, pair.candidate_start, pair.candidate, pair.reference),
+                (theirs, pair.reference_start, pair.reference, pair.candidate),
+            ):
+                for place in range(start, start + len(here)):
+                    words[place] = Word(words[place].text, fate, note=f"{pair.module}: {' '.join(there)}")
+        return tuple(ours), tuple(theirs)
 
 
 def align_tokens(candidate: Sequence[str], reference: Sequence[str], run: Run) -> Alignment:

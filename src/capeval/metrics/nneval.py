@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from capeval.corpus import Corpus
+from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
 from capeval.metrics.composite import Composite
-from capeval.run import Run
-from capeval.types import Array, Dataset, Explanation, Flags, Info, Picture, Sample
+from capeval.metrics.explaining import leave_one_out
+from capeval.run import Progress, Run
+from capeval.types import Array, Explanation, Flags, Info, Picture
 
 if TYPE_CHECKING:
     from capeval.runtime.nneval import Judge
@@ -80,20 +81,13 @@ class Nneval(Composite):
     def signature_extras(self, run: Run) -> dict[str, Any]:
         return {"checkpoint": self._judge(run).checkpoint.digest, **super().signature_extras(run)}
 
-    def can_explain(self) -> bool:
-        return True
-
     def explain(
         self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
     ) -> list[Explanation]:
         """What each feature adds to the score of a caption with usual features, or takes off."""
         from capeval.metrics.shapley import shares
 
-        caption, *texts = (" ".join(tokens) for tokens in (candidate, *references))
-        image = "" if picture is None else picture.image
-        dataset = Dataset.from_samples([Sample("", image, caption, tuple(texts))])
-        dataset.features = None if picture is None else picture.features
-        corpus = Corpus(dataset, run)  # tokens are tokenised again: a table of frequencies is for one tokenizer alone
+        corpus = of_one(candidate, references, run, picture)
         network = self._judge(run).network
         (values,) = super().stats(corpus)
         ((score, clipped),) = self.stats(corpus).tolist()
@@ -104,7 +98,9 @@ class Nneval(Composite):
         largest = np.argsort(-np.abs(found), kind="stable")
         rows = [(self.made_of()[place], *columns[place].tolist()) for place in largest]
         header = ("feature", "value", "usual", "lowest", "highest", "share")
-        return [Explanation(" / ".join(texts), facts, header, rows)]
+        reference = " / ".join(" ".join(each) for each in references)
+        words = leave_one_out(self, candidate, references, replace(run, progress=Progress()), picture).candidate_words
+        return [Explanation(reference, facts, header, rows, words)]
 
     def _tell(self, outside: Flags, run: Run) -> None:
         """Says how many values were beyond what training saw."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from capeval.scene import (
     COLUMNS,
     REVISION,
     SceneTuple,
+    TupleComparison,
     explain,
     file_digest,
     kind_of_attribute,
@@ -24,7 +26,8 @@ from capeval.scene import (
     tuples_from_file,
     tuples_of,
 )
-from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture
+from capeval.text.stem import stem
+from capeval.types import Array, Bytes, Explanation, Info, Ints, Longs, Metric, Picture, Word
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Spice(Metric):
             for each in tuples
         ]
         facts = {self.info.name: found.f, "precision": found.precision, "recall": found.recall}
-        return [Explanation(" / ".join(texts[1:]), facts, ("", "tuple"), rows)]
+        words = tuple(Word(text, fate) for text, fate in zip(candidate, _fates(candidate, found)))
+        return [Explanation(" / ".join(texts[1:]), facts, ("", "tuple"), rows, words)]
 
     def signature_extras(self, run: Run) -> dict[str, str]:
         if self.parses:
@@ -89,6 +93,17 @@ class Spice(Metric):
         if self.parses:
             return tuples_from_file(self.parses, captions)
         return tuples_of(captions, self.parser, run)
+
+
+def _fates(candidate: Sequence[str], found: TupleComparison) -> list[str]:
+    """Whether a matched tuple names the word, or only wrong ones do, or none does."""
+    matched, wrong = _stems(found.matched), _stems(found.wrong)
+    return ["match" if stem(word) in matched else "miss" if stem(word) in wrong else "" for word in candidate]
+
+
+def _stems(tuples: Sequence[tuple[str, ...]]) -> set[str]:
+    """Of all words in the tuples, whose concepts are written with their synonyms."""
+    return {stem(word) for each in tuples for part in each for word in re.split(r"[^\w'-]+", str(part)) if word}
 
 
 def f_scores(counts: Array) -> Array:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from capeval.expressions import write_expression
+from capeval.metrics.cider import ONE_IMAGE
 from capeval.metrics.composite import Composite
-from capeval.types import Array, Info
+from capeval.types import Array, Info, Metric, Selection
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,7 @@ class Spider(Composite):
 
     def combine(self, scores: Array) -> Array:
         return np.asarray(scores.mean(axis=1, keepdims=True))
+
+    def for_one_image(self) -> Metric:
+        parts = tuple(Selection(metric.for_one_image(), names) for metric, names in self.parts)
+        return replace(self, df=ONE_IMAGE).with_parts(parts) if self.df == "corpus" else self

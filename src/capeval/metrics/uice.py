@@ -66,11 +66,7 @@ class Uice(Composite):
             why = "not computed: it looks at the picture, and there is none"
             (syntactic,) = self.parts[1].metric.explain(candidate, references, run)
             return [Explanation("", {"uice_sem": why, **syntactic.facts}, syntactic.header, syntactic.rows)]
-        semantic, syntactic = super().explain(candidate, references, run, picture)
-        scores = [float(semantic.facts["uice_sem"]), float(syntactic.facts["uice_syn"])]
-        whole = float(self.combine(np.array([scores]))[0, 0])
-        rows = [("uice_sem", scores[0]), ("uice_syn", scores[1])]
-        return [Explanation("", {"uice": whole}, ("part", "score"), rows), semantic, syntactic]
+        return super().explain(candidate, references, run, picture)
 
     def _fusion(self, run: Run | None = None) -> Fusion:
         from capeval.runtime.uice import open_fusion

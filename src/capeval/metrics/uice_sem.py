@@ -10,6 +10,7 @@ import numpy as np
 
 from capeval.corpus import Corpus
 from capeval.errors import Unavailable
+from capeval.metrics.explaining import weighed
 from capeval.metrics.uice_syn import CITATION
 from capeval.run import Run
 from capeval.types import Array, Explanation, Info, Metric, Picture
@@ -98,7 +99,9 @@ class UiceSem(Metric):
             for place, without in zip(main, scores[1:])
         ]
         header = ("main word", "is a", "match without it", "what it adds")
-        return [Explanation("", {self.info.name: float(scores[0])}, header, rows)]
+        adds = dict(zip(main, (scores[0] - scores[1:]).tolist()))
+        words = weighed(candidate, [adds.get(place, 0.0) for place in range(len(candidate))])
+        return [Explanation("", {self.info.name: float(scores[0])}, header, rows, words)]
 
     @property
     def _source(self) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 
 from capeval.corpus import Corpus
 from capeval.errors import UnknownName
+from capeval.metrics.explaining import weighed
 from capeval.run import Run
-from capeval.types import Array, Explanation, Info, Metric, Picture
+from capeval.types import Array, Explanation, Info, Metric, Picture, Word
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
@@ -81,7 +82,8 @@ class UiceSyn(Metric):
         facts: dict[str, float | str] = {self.info.name: float(steps[-1]), "style": self.style}
         if len(read) < len(candidate):
             facts["read"] = f"the first {len(read)} words of {len(candidate)}"
-        return [Explanation("", facts, ("word", "q", "how human up to here", ""), rows)]
+        words = weighed(read, falls[: len(read)].tolist()) + tuple(Word(text) for text in candidate[len(read) :])
+        return [Explanation("", facts, ("word", "q", "how human up to here", ""), rows, words)]
 
     @property
     def _source(self) -> str:

@@ -17,7 +17,7 @@ from capeval.errors import ExpressionError
 from capeval.io.shipped import shipped
 from capeval.run import Run
 from capeval.text.vectors import load_vectors
-from capeval.types import Array, Explanation, Floats, Info, Ints, Longs, Metric, Picture
+from capeval.types import Array, Explanation, Floats, Info, Ints, Longs, Metric, Picture, Word
 
 
 class Bags(NamedTuple):
@@ -111,6 +111,8 @@ class Wmd(Metric):
             facts={"wmd": math.exp(-total), "distance": total} if moves else {"wmd": 0.0},
             header=("from", "to", "amount", "distance", "cost"),
             rows=[(m.source, m.target, m.amount, m.distance, m.amount * m.distance) for m in moves],
+            candidate_words=_travelled(candidate, [(m.source, m.target, m) for m in moves]),
+            reference_words=_travelled(reference, [(m.target, m.source, m) for m in moves]),
         )
 
     def _bags(self, corpus: Corpus) -> Bags:
@@ -132,6 +134,20 @@ class Wmd(Metric):
         vectors = table.take(rows[rows >= 0])
         place = np.where(rows >= 0, np.cumsum(rows >= 0) - 1, -1).astype(np.int32)
         return _of_length_one(vectors) if self.normalize else vectors, place
+
+
+def _travelled(words: Sequence[str], moves: Sequence[tuple[str, str, Move]]) -> tuple[Word, ...]:
+    """Words with where they go, or come from; those that stay are matches, and function words do not count."""
+    found = []
+    for word in words:
+        mine = [(other, move) for this, other, move in moves if this == word]
+        if not mine:
+            found.append(Word(word))
+            continue
+        far = sum(move.amount * move.distance for _, move in mine)
+        told = ", ".join(f"{other} ({move.distance:.2f})" for other, move in mine if other != word)
+        found.append(Word(word, "near" if far else "match", note=f"to {told}" if told else "stays"))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

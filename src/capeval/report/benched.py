@@ -13,6 +13,7 @@ from capeval.report.blocks import (
     Section,
     Table,
     Text,
+    clear_winner,
     count,
     estimate,
     name_cell,
@@ -102,9 +103,8 @@ def _by_agreement(rows: Sequence[MetricRow], key: str) -> list[str]:
 
 
 def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table:
-    best = {
-        key: max((value for row in rows if (value := _value(row, key)) is not None), default=None) for key in columns
-    }
+    # A metric that has seen the benchmark wins nothing on it.
+    best = {key: clear_winner([None if row.seen else row.flat().get(key) for row in rows]) for key in columns}
     has_left_out, has_ties, has_worst, has_seen = (
         any(r.left_out for r in rows),
         any(r.ties for r in rows),
@@ -113,12 +113,11 @@ def _agreement_table(rows: Sequence[MetricRow], columns: Sequence[str]) -> Table
     )
     has_best = any(row.best is not None for row in rows)
     cells = []
-    for row in rows:
+    for place, row in enumerate(rows):
         line = [name_cell(row.metric), *([Cell("yes" if row.best else "")] if has_best else []), count(row.rows)]
         for key in columns:
             one = row.flat().get(key)
-            is_best = len(rows) > 1 and one is not None and one.value is not None and one.value == best[key]
-            line.append(estimate(one, 2 if one is not None and one.is_percentage else 4, is_best))
+            line.append(estimate(one, 2 if one is not None and one.is_percentage else 4, best[key] == place))
         line += [count(row.left_out)] if has_left_out else []
         line += [count(row.ties or 0)] if has_ties else []
         line += [Cell(row.worst_kind or "")] if has_worst else []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from capeval.documents.types import Estimate
 from capeval.report.charts import Chart
 from capeval.runtime.grounding import Grounded
+from capeval.types import Word
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,16 @@ class HeatMaps:
 
 
 @dataclass(frozen=True)
+class Spoken:
+    """A system's caption of a picture, with its scores."""
+
+    system: str
+    caption: str
+    facts: Sequence[tuple[str, str]]
+    words: Sequence[Word] = ()
+
+
+@dataclass(frozen=True)
 class Example:
     """One caption with what metrics, and perhaps people, make of it."""
 
@@ -78,16 +89,30 @@ class Example:
     image: str = ""
     """The id of its picture, where it has one."""
     maps: HeatMaps | None = None
+    words: Sequence[Word] = ()
+    """Of the caption, marked by what the references have too; empty: as it is."""
+    systems: Sequence[Spoken] = ()
+    """Captions of several systems, side by side, in place of one."""
+    picture: str = ""
+    """The picture, small, as a data URI."""
 
 
 @dataclass(frozen=True)
 class Examples:
     title: str
     examples: Sequence[Example]
-    folded: bool = False
+    folded: bool = True
 
 
-Block = Text | Code | Table | Figure | HeatMaps | Examples
+@dataclass(frozen=True)
+class Folded:
+    """What is shown where somebody asks for it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = Text | Code | Table | Figure | HeatMaps | Examples | Folded
 
 
 @dataclass(frozen=True)
@@ -95,6 +120,11 @@ class Section:
     title: str
     blocks: Sequence[Block]
     sections: Sequence[Section] = field(default=())
+
+    def flat(self) -> Iterator[Block]:
+        """Its own blocks, those that are folded too."""
+        for block in self.blocks:
+            yield from block.blocks if isinstance(block, Folded) else [block]
 
     def walk(self) -> Iterator[Section]:
         """This section and all below it."""
@@ -130,3 +160,14 @@ def p_value(value: float | None) -> Cell:
     if value is None:
         return Cell("–")
     return Cell("< 0.001" if value < 0.001 else f"{value:.3f}", value)
+
+
+def clear_winner(found: list[Estimate | None]) -> int | None:
+    """The place of the value whose interval lies above those of all others; none where intervals overlap or lack."""
+    for place, mine in enumerate(found):
+        others = [each for each in found[:place] + found[place + 1 :] if each is not None and each.value is not None]
+        if mine is None or mine.low is None or not others:
+            continue
+        if all(other.high is not None and mine.low > other.high for other in others):
+            return place
+    return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from capeval import verdict
 from capeval.documents import (
     BenchDocument,
     CompareDocument,
@@ -23,13 +25,14 @@ from capeval.errors import CapevalError, DataError
 from capeval.io.files import PathLike, source_name, writing
 from capeval.report import html, tables
 from capeval.report.benched import benchmark_section
-from capeval.report.blocks import Block, Cell, Code, Figure, Section, Table, name_cell
+from capeval.report.blocks import Block, Cell, Code, Figure, Folded, Section, Table, name_cell
 from capeval.report.board import leaderboard_section
 from capeval.report.compared import comparison_section
 from capeval.report.examplemaps import with_maps
 from capeval.report.inputs import CaptionScores, References, read_result
 from capeval.report.plain import captions_section, scores_section
 from capeval.report.robust import robust_section
+from capeval.report.thumbnails import with_pictures
 from capeval.run import Run
 from capeval.types import Features
 from capeval.version import __version__
@@ -44,15 +47,17 @@ class Report:
 
     title: str
     sections: Sequence[Section]
+    verdicts: Sequence[str] = ()
+    """What it comes to, a sentence for each result that has one."""
 
     def figures(self) -> list[Figure]:
-        found = [block for top in self.sections for each in top.walk() for block in each.blocks]
+        found = [block for top in self.sections for each in top.walk() for block in each.flat()]
         return [block for block in found if isinstance(block, Figure)]
 
     def html(self, progress: Callable[[str], None] = lambda step: None) -> str:
         """One page that needs nothing else (needs matplotlib)."""
         about = f"Made by capeval {__version__}. The commands and signatures behind it are at the end."
-        return html.render(self.title, about, self.sections, lambda name: progress(f"drawing {name}"))
+        return html.render(self.title, about, self.sections, lambda name: progress(f"drawing {name}"), self.verdicts)
 
     def latex(self) -> str:
         """The tables, for \\input into a document."""
@@ -105,8 +110,9 @@ def report(
     each caption, or the objects that `capeval.score`, `capeval.compare` and `capeval.bench.run` give.
 
     `scores` are files of scores made elsewhere, which stand beside those of each caption; `references`, by image, are
-    shown with examples. `images`, a folder of pictures or a dict id -> file, show where the captions of examples lie on
-    them, if tiger is among the scores; `features` have their regions where the model knows features of your own.
+    shown with examples, whose words they mark. `images`, a folder of pictures or a dict id -> file, stand beside the
+    examples, and show where captions lie on them if tiger is among the scores; `features` have their regions where the
+    model knows features of your own.
     """
     is_one = isinstance(results, str | os.PathLike | Mapping | Document | CaptionScores) or hasattr(results, "to_dict")
     listed: list[Any] = [results] if is_one else list(cast(Iterable[Any], results))
@@ -127,19 +133,45 @@ def report(
             rows = data.with_scores(scores)
             rows = replace(rows, references=references or rows.references)
             names = rows.scores.keys() - rows.elsewhere
-            sections.append(with_maps(captions_section(rows), names, images, features, run))
+            sections.append(with_pictures(with_maps(captions_section(rows), names, images, features, run), images))
             continue
         section = _section(data, Path(name).name)
         names = {row.metric for row in data.metrics} if isinstance(data, BenchDocument) else set()
-        sections.append(with_maps(section, names, images, features, run))
+        sections.append(with_pictures(with_maps(section, names, images, features, run), images))
         made += _signatures(data, sections[-1].title)
         if data.command:
             commands.append(data.command)
     if command:
         commands.append(command)
-    made = [*([Code(commands)] if commands else []), *made]
+    signed: list[Block] = [Folded("Signatures: all that decides each score", made)] if made else []
+    made = [*([Code(commands)] if commands else []), *signed]
     end = [Section("How it was made", made)] if made else []
-    return Report(title or _title(sections), [*sections, *end])
+    verdicts = [told for _, data in loaded if (told := _verdict(data))]
+    return Report(title or _title(sections), distinct([*sections, *end]), list(dict.fromkeys(verdicts)))
+
+
+def _verdict(data: Document | CaptionScores) -> str:
+    if isinstance(data, CompareDocument):
+        return verdict.compared(data)
+    if isinstance(data, ScoreDocument):
+        return verdict.scored(data)
+    return verdict.benched(data) if isinstance(data, BenchDocument) else ""
+
+
+def distinct(sections: Sequence[Section]) -> list[Section]:
+    """The same sections under names that no two share, so that the contents say which is which."""
+    seen: Counter[str] = Counter()
+
+    def named(section: Section, top: str) -> Section:
+        title = section.title
+        if title in seen and top:
+            title = f"{title}: {top}"
+        seen[title] += 1
+        if seen[title] > 1:
+            title = f"{title} ({seen[title]})"
+        return replace(section, title=title, sections=[named(each, top or title) for each in section.sections])
+
+    return [named(section, "") for section in sections]
 
 
 def _signatures(data: Document, title: str) -> list[Block]:

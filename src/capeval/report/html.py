@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 
-from capeval.report.blocks import Block, Cell, Code, Example, Examples, Figure, HeatMaps, Section, Table, Text
+from capeval.markup import COLORS, LEGEND, STYLE, words
+from capeval.report.blocks import Block, Cell, Code, Example, Examples, Figure, Folded, HeatMaps, Section, Table, Text
 from capeval.report.groundpage import MapWriter
 from capeval.report.svg import inline_svg
 from capeval.report.theme import LIGHT
@@ -20,13 +21,18 @@ _LONG = 40
 _REFERENCES = 5
 
 
-def render(title: str, about: str, sections: Sequence[Section], drawn: Callable[[str], None]) -> str:
-    """The page; `drawn` is told the title of each figure before it is drawn."""
+def render(
+    title: str, about: str, sections: Sequence[Section], drawn: Callable[[str], None], verdicts: Sequence[str] = ()
+) -> str:
+    """The page, what it comes to on top; `drawn` is told the title of each figure before it is drawn."""
     page = _Page(drawn)
     body = "".join(page.section(section, 2) for section in sections)
     css, js = _file("page.css"), _file("page.js")
     light = " ".join(f"--{role}: {color};" for role, color in LIGHT.items())
-    css = css.replace("/*LIGHT*/", f"  {light}")
+    bright, dark = COLORS
+    css = css.replace("/*LIGHT*/", f"  {light} {bright}").replace("/*DARK*/", dark) + STYLE
+    told = "".join(f"<p>{_text(each)}</p>" for each in verdicts)
+    verdict = f'<div class="verdict" role="note" aria-label="In short">{told}</div>' if told else ""
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
     # The page may run its own script and nothing else, and may fetch nothing at all.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
@@ -46,7 +52,7 @@ def render(title: str, about: str, sections: Sequence[Section], drawn: Callable[
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <div class="page">
-<header><h1>{escape(title)}</h1><p class="about">{escape(about)}</p></header>
+<header><h1>{escape(title)}</h1>{verdict}<p class="about">{escape(about)}</p></header>
 <div class="columns">
 <nav aria-labelledby="contents"><h2 id="contents">Contents</h2>{page.contents(sections)}</nav>
 <main id="content">{body}</main>
@@ -120,6 +126,9 @@ class _Page:
             return self.figure(block)
         if isinstance(block, HeatMaps):
             return self.heat_maps(block)
+        if isinstance(block, Folded):
+            inside = "".join(self.block(each, level) for each in block.blocks)
+            return f"<details><summary>{escape(block.title)}</summary>{inside}</details>\n"
         return self.examples(block, level)
 
     def table(self, table: Table) -> str:
@@ -167,21 +176,52 @@ class _Page:
 
     def examples(self, block: Examples, level: int) -> str:
         inside = "".join(_example(each, self.heat_maps(each.maps) if each.maps else "") for each in block.examples)
+        if any(_is_marked(each) for each in block.examples):
+            inside = LEGEND + inside
         return f"<details{'' if block.folded else ' open'}><summary>{escape(block.title)}</summary>{inside}</details>\n"
 
 
+def _is_marked(example: Example) -> bool:
+    return any(word.fate for words in (example.words, *(each.words for each in example.systems)) for word in words)
+
+
 def _example(example: Example, maps: str) -> str:
-    facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in example.facts)
     references = "".join(f"<li>{escape(each)}</li>" for each in example.references[:_REFERENCES])
     if (more := len(example.references) - _REFERENCES) > 0:
         references += f"<li>and {more} more</li>"
-    both = zip(example.marks, [example.caption, *([example.other] if example.other else [])])
-    captions = "".join(
-        f"<blockquote>{f'<small>{escape(mark)}</small> ' if mark else ''}{escape(text)}</blockquote>"
-        for mark, text in both
-    )
     listed = f'<p class="quiet">References</p><ul>{references}</ul>' if references else ""
-    return f'<div class="example">{captions}<dl class="facts">{facts}</dl>{listed}{maps}</div>'
+    picture = ""
+    if example.picture and not maps:
+        name = escape(f"The picture {example.image}")
+        picture = f'<img class="picture" src="{escape(example.picture)}" alt="{name}">'
+    inside = f"{_captions(example)}{_facts(example.facts)}{_systems(example)}{listed}"
+    return f'<div class="example{" pictured" if picture else ""}">{picture}<div>{inside}</div>{maps}</div>'
+
+
+def _captions(example: Example) -> str:
+    """One, or the two of a pair."""
+    if example.systems:
+        return ""
+    first = words(example.words) if example.words else escape(example.caption)
+    both = zip(example.marks, [first, *([escape(example.other)] if example.other else [])])
+    return "".join(
+        f"<blockquote>{f'<small>{escape(mark)}</small> ' if mark else ''}{text}</blockquote>" for mark, text in both
+    )
+
+
+def _systems(example: Example) -> str:
+    cards = "".join(
+        f'<div class="spoken"><p class="quiet">{escape(each.system)}</p>'
+        f"<blockquote>{words(each.words) if each.words else escape(each.caption)}</blockquote>"
+        f"{_facts(each.facts)}</div>"
+        for each in example.systems
+    )
+    return f'<div class="side">{cards}</div>' if cards else ""
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    shown = "".join(f"<div><dt>{escape(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{shown}</dl>' if shown else ""
 
 
 def _cell(cell: Cell, column: int, is_number: bool, is_long: bool) -> str:

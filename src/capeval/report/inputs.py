@@ -12,7 +12,7 @@ from capeval.errors import DataError
 from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
 from capeval.io.scores import score_rows, scores_of
 from capeval.results import Result
-from capeval.types import Array, Dataset
+from capeval.types import Array
 
 References = Mapping[str, Sequence[str]]
 
@@ -45,9 +45,9 @@ class CaptionScores:
         return replace(self, scores={**self.scores, **added}, elsewhere=self.elsewhere | set(added))
 
 
-def caption_scores(result: Result, dataset: Dataset) -> CaptionScores:
-    """Of a result and what was scored, for its references."""
-    references = {image: dataset.reference_sets[group] for image, group in zip(dataset.images, dataset.group.tolist())}
+def caption_scores(result: Result) -> CaptionScores:
+    """Of a result, with its references where it has them."""
+    references = dict(zip(result.images, result.references or ()))
     return CaptionScores(
         "each caption", result.ids, result.images, result.systems, result.candidates, result.per_caption, references
     )

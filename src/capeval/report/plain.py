@@ -9,24 +9,32 @@ import numpy as np
 
 from capeval.bench.details import limits, shape
 from capeval.documents import ScoreDocument, SystemScores
+from capeval.documents.types import Estimate
 from capeval.report.blocks import (
     Block,
     Cell,
     Example,
     Examples,
     Figure,
+    Folded,
     Section,
+    Spoken,
     Table,
     Text,
     count,
+    estimate,
     name_cell,
     number,
 )
 from capeval.report.charts import Forest, Heat, Histograms, Interval, Panel, Shape, Violins, told_of_open_ends
 from capeval.report.inputs import CaptionScores
+from capeval.text.marking import mark
 from capeval.types import Array
+from capeval.verdict import is_clear
 
 _EXTREMES = 4
+_SIDE_BY_SIDE = 8
+_OPEN = 3
 _PAIRS = 3
 _EACH_WAY = 2
 _MOST_SYSTEMS = 8
@@ -37,27 +45,43 @@ def scores_section(data: ScoreDocument, source: str) -> Section:
     systems = data.systems or {"": SystemScores(n=data.n, scores=data.scores, intervals=data.intervals)}
     several = len(systems) > 1
     has_intervals = any(each.intervals for each in systems.values())
-    rows = []
-    for key in data.scores:
-        found = {name: each.scores.get(key) for name, each in systems.items()}
-        best = max((value for value in found.values() if value is not None), default=None)
-        for name, value in found.items():
-            rows.append(
-                [
-                    name_cell(key),
-                    *([Cell(name)] if several else []),
-                    number(value, best=several and value is not None and value == best),
-                    *(map(number, _ends(systems[name], key)) if has_intervals else []),
-                ]
-            )
-    header = ["metric", *(["system"] if several else []), "score", *(["low", "high"] if has_intervals else [])]
+    beside = 1 < len(systems) <= _MOST_SYSTEMS
+    if beside:
+        header = ["metric", *systems]
+        rows = [
+            [name_cell(key), *(_system_cell(each, key, is_clear(data, key, name)) for name, each in systems.items())]
+            for key in data.scores
+        ]
+    else:
+        header = ["metric", *(["system"] if several else []), "score", *(["low", "high"] if has_intervals else [])]
+        rows = [
+            [
+                name_cell(key),
+                *([Cell(name)] if several else []),
+                number(each.scores.get(key), best=several and is_clear(data, key, name)),
+                *(map(number, _ends(each, key)) if has_intervals else []),
+            ]
+            for key in data.scores
+            for name, each in systems.items()
+        ]
     blocks: list[Block] = [
         Text(f"{data.n:,} captions" + (f" of {len(systems)} systems" if several else "") + origin(source)),
-        Table("Scores" + (" with 95 % intervals" if has_intervals else ""), header, rows),
+        Table(_scores_title(several, has_intervals), header, rows),
     ]
     if has_intervals:
         blocks += _forests(list(data.scores), systems)
     return Section("Scores", blocks)
+
+
+def _scores_title(several: bool, has_intervals: bool) -> str:
+    if not has_intervals:
+        return "Scores"
+    return "Scores with 95 % intervals" + (". Bold: its interval lies above those of all others" if several else "")
+
+
+def _system_cell(scores: SystemScores, key: str, best: bool) -> Cell:
+    low, high = _ends(scores, key)
+    return estimate(Estimate(value=scores.scores.get(key), low=low, high=high), best=best)
 
 
 def _ends(scores: SystemScores, key: str) -> tuple[float | None, float | None]:
@@ -80,7 +104,7 @@ def _forests(keys: Sequence[str], systems: Mapping[str, SystemScores]) -> list[B
     for key in keys:
         points = [Interval(name, each.scores.get(key), *_ends(each, key)) for name, each in systems.items()]
         blocks.append(Figure(f"scores-{key}", f"{key} of each system", told, Forest(points, key)))
-    return blocks
+    return [Folded(f"Scores of each system, drawn: {len(blocks)} figures", blocks)] if len(blocks) > 1 else blocks
 
 
 def captions_section(rows: CaptionScores) -> Section:
@@ -88,14 +112,15 @@ def captions_section(rows: CaptionScores) -> Section:
     scores = {name: values for name, values in rows.scores.items() if np.isfinite(values).any()}
     if not scores:
         return Section("Scores of each caption", [Text("No metric has a score for any of these captions.")])
-    below = [_distributions(rows, scores)]
     ranks = {name: _percentiles(values) for name, values in scores.items()}
+    below = [_side_by_side(rows, scores, ranks), _distributions(rows, scores)]
     if len(scores) > 1 and len(rows) > 2:
         below.append(_correlations(ranks))
     below.append(_extremes(rows, scores, ranks))
     if len(scores) > 1 and len(rows) > 2:
         below.append(_disagreements(rows, scores, ranks))
-    return Section("Scores of each caption", [_summary(rows, scores)], [each for each in below if each.blocks])
+    summary = Folded("Scores of the captions, taken one by one", [_summary(rows, scores)])
+    return Section("Scores of each caption", [summary], [each for each in below if each.blocks])
 
 
 def _summary(rows: CaptionScores, scores: Mapping[str, Array]) -> Table:
@@ -189,19 +214,59 @@ def matrix_table(
     return Table(caption, ["", *columns], cells)
 
 
-def _extremes(rows: CaptionScores, scores: Mapping[str, Array], ranks: Mapping[str, Array]) -> Section:
-    """By the mean place that the metrics give a caption among the others."""
+def _side_by_side(rows: CaptionScores, scores: Mapping[str, Array], ranks: Mapping[str, Array]) -> Section:
+    """Pictures of which several systems speak, those first whose captions the metrics place most differently."""
+    members: dict[str, dict[str, int]] = {}
+    for row, (image, system) in enumerate(zip(rows.images, rows.systems)):
+        members.setdefault(image, {}).setdefault(system, row)
+    place = _mean_place(ranks)
+    shared = {image: some for image, some in members.items() if len(some) > 1}
+    gaps = {
+        image: float(np.nanmax(values) - np.nanmin(values))
+        for image, some in shared.items()
+        if np.isfinite(values := place[list(some.values())]).any()
+    }
+    chosen = sorted(gaps, key=lambda image: -gaps[image])[:_SIDE_BY_SIDE]
+    if not chosen:
+        return Section("Systems side by side", [])
+    examples = []
+    for image in chosen:
+        ordered = sorted(shared[image].items(), key=lambda item: -float(np.nan_to_num(place[item[1]])))
+        references = rows.references.get(image, ())
+        marked = mark([rows.captions[row] for _, row in ordered], [references] * len(ordered))
+        spoken = [
+            Spoken(system, rows.captions[row], _scores_of(scores, row), words)
+            for (system, row), words in zip(ordered, marked)
+        ]
+        examples.append(Example("", [("image", image)], references, image=image, systems=spoken))
+    told = (
+        "The pictures whose captions the metrics place most differently among all captions; the system that they place "
+        "highest comes first."
+    )
+    first, more = examples[:_OPEN], examples[_OPEN:]
+    blocks: list[Block] = [Text(told), Examples(f"The first {len(first)}", first, folded=False)]
+    return Section("Systems side by side", [*blocks, *([Examples(f"{len(more)} more", more)] if more else [])])
+
+
+def _scores_of(scores: Mapping[str, Array], row: int) -> list[tuple[str, str]]:
+    return [(name, number(float(values[row]), 3).text) for name, values in scores.items()]
+
+
+def _mean_place(ranks: Mapping[str, Array]) -> Array:
+    """The mean place that the metrics give each caption among the others."""
     given = np.stack(list(ranks.values()))
     counts = np.isfinite(given).sum(axis=0)
-    place = np.where(counts > 0, np.nansum(given, axis=0) / np.maximum(counts, 1), np.nan)
+    return np.where(counts > 0, np.nansum(given, axis=0) / np.maximum(counts, 1), np.nan)
+
+
+def _extremes(rows: CaptionScores, scores: Mapping[str, Array], ranks: Mapping[str, Array]) -> Section:
+    """By the mean place that the metrics give a caption among the others."""
+    place = _mean_place(ranks)
     order = [row for row in np.argsort(place, kind="stable").tolist() if np.isfinite(place[row])]
     size = min(_EXTREMES, len(order) // 2)
-    shown = list(scores)
 
     def examples(chosen: Sequence[int]) -> list[Example]:
-        return [
-            _example(rows, row, [(name, number(float(scores[name][row]), 3).text) for name in shown]) for row in chosen
-        ]
+        return [_example(rows, row, _scores_of(scores, row)) for row in chosen]
 
     blocks = [
         Examples("Captions that the metrics rank highest", examples(order[::-1][:size])),
@@ -241,4 +306,6 @@ def _example(rows: CaptionScores, row: int, facts: Sequence[tuple[str, str]]) ->
     origin = [("system", rows.systems[row])] if rows.systems[row] else []
     image = [("image", rows.images[row])]
     references = rows.references.get(rows.images[row], ())
-    return Example(rows.captions[row], [*origin, *image, *facts], references, image=rows.images[row])
+    (words,) = mark([rows.captions[row]], [references])
+    facts = [*origin, *image, *facts]
+    return Example(rows.captions[row], facts, references, image=rows.images[row], words=words)

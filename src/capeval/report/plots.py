@@ -16,6 +16,8 @@ from capeval.report.theme import LIGHT, SERIES, WARM
 
 # Widths and heights are in CSS pixels, the units of the SVG; matplotlib has 72 of them in an inch.
 WIDTH = 860
+NARROW = 330
+"""For phones."""
 _UNIT = 72
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _MARKERS = "osD^vPX*"
@@ -26,20 +28,20 @@ _P_LEVELS = ((0.001, 8, "p < 0.001"), (0.01, 6, "p < 0.01"), (0.05, 3, "p < 0.05
 Theme = Mapping[str, str]
 
 
-def draw(chart: Chart, theme: Theme = LIGHT, *, form: str = "svg", title: str = "") -> bytes:
+def draw(chart: Chart, theme: Theme = LIGHT, *, form: str = "svg", title: str = "", narrow: bool = False) -> bytes:
     """The chart as the bytes of an SVG or PNG file. The same chart always gives the same bytes."""
     with drawing(theme) as figure_class:
         figure = figure_class(layout="constrained")
         if isinstance(chart, Forest):
-            _forest(figure, chart, theme)
+            _forest(figure, chart, theme, narrow)
         elif isinstance(chart, Heat):
-            _heat(figure, chart, theme)
+            _heat(figure, chart, theme, narrow)
         elif isinstance(chart, Curves):
-            _curves(figure, chart, theme)
+            _curves(figure, chart, theme, narrow)
         elif isinstance(chart, Violins):
-            _violins(figure, chart, theme)
+            _violins(figure, chart, theme, narrow)
         else:
-            _histograms(figure, chart, theme)
+            _histograms(figure, chart, theme, narrow)
         for axes in figure.axes:
             # What lies inside the axes needs no room of its own, and measuring it would take most of the time.
             for inside in (*axes.lines, *axes.patches, *axes.texts, *axes.collections):
@@ -109,8 +111,8 @@ def _ticks_without_marks(axes: Any) -> None:
     axes.tick_params(length=0)
 
 
-def _forest(figure: Any, chart: Forest, theme: Theme) -> None:
-    _set_size(figure, WIDTH, 70 + 27 * len(chart.rows))
+def _forest(figure: Any, chart: Forest, theme: Theme, narrow: bool = False) -> None:
+    _set_size(figure, *((NARROW, 60 + 46 * len(chart.rows)) if narrow else (WIDTH, 70 + 27 * len(chart.rows))))
     axes = figure.subplots()
     places = range(len(chart.rows))
     axes.grid(axis="x")
@@ -128,11 +130,19 @@ def _forest(figure: Any, chart: Forest, theme: Theme) -> None:
         face = theme["accent"] if row.strong else theme["paper"]
         axes.plot([row.value], [place], "o", color=theme["accent"], markerfacecolor=face, markersize=7.5)
         texts.append(text)
-    axes.set_yticks(places, [_cut(row.label) for row in chart.rows], color=theme["ink"])
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
-    axes.set_xlabel(_cut(chart.axis, 60))
+    axes.set_xlabel(_cut(chart.axis, 36 if narrow else 60))
     axes.spines["left"].set_visible(False)
     _ticks_without_marks(axes)
+    if narrow:  # names and numbers stand above their lines
+        axes.set_yticks([])
+        axes.xaxis.get_major_locator().set_params(nbins=5)
+        for place, row, text in zip(places, chart.rows, texts):
+            above = {"transform": axes.get_yaxis_transform(), "va": "bottom", "fontsize": 11}
+            axes.text(0, place - 0.2, _cut(row.label, 24), ha="left", color=theme["ink"], **above)
+            axes.text(1, place - 0.2, text, ha="right", color=theme["muted"], **above)
+        return
+    axes.set_yticks(places, [_cut(row.label) for row in chart.rows], color=theme["ink"])
     right = axes.secondary_yaxis("right")
     right.set_yticks(places, texts, color=theme["ink"])
     right.tick_params(length=0)
@@ -157,7 +167,10 @@ def _heat_level(value: float, kind: str) -> tuple[str, bool]:
     return f"heat{level}", level > 6
 
 
-def _heat(figure: Any, chart: Heat, theme: Theme) -> None:
+def _heat(figure: Any, chart: Heat, theme: Theme, narrow: bool = False) -> None:
+    if narrow:
+        _narrow_heat(figure, chart, theme)
+        return
     longest = max((len(_cut(label)) for label in chart.rows), default=1)
     cell = max(40.0, min(74.0, (WIDTH - 7.5 * longest - 30) / max(1, len(chart.columns))))
     height = 30 if len(chart.rows) > 4 else 34
@@ -203,6 +216,42 @@ def _heat(figure: Any, chart: Heat, theme: Theme) -> None:
                       handlelength=1, handleheight=1, fontsize=11)  # fmt: skip
 
 
+def _narrow_heat(figure: Any, chart: Heat, theme: Theme) -> None:
+    """Columns have numbers, which the rows' names explain: their own names would find no room. What does not fit into a
+    cell stands in the table of the figure's numbers.
+    """
+    from matplotlib.patches import Rectangle
+
+    longest = max((len(_cut(label, 18)) for label in chart.rows), default=1)
+    cell = (NARROW - 6.6 * (longest + 3) - 16) / max(1, len(chart.columns))
+    same = list(chart.rows) == list(chart.columns)
+    head = 26 if same else 14 + 6.6 * max(len(_cut(label, 18)) for label in chart.columns)
+    _set_size(figure, NARROW, head + 24 * len(chart.rows) + 10)
+    axes = figure.subplots()
+    for i, values in enumerate(chart.values):
+        for j, value in enumerate(values):
+            role, strong = _heat_level(value, chart.kind) if value is not None else ("grid", False)
+            if same and i == j:
+                role = "grid"
+            axes.add_patch(Rectangle((j, i), 0.94, 0.92, facecolor=theme[role], linewidth=0))
+            if cell >= 30 and value is not None and not (same and i == j):
+                color = theme["onhigh" if strong else "onlow"]
+                axes.text(j + 0.47, i + 0.48, _cell_text(value, chart.kind), ha="center", va="center", color=color,
+                          fontsize=10)  # fmt: skip
+    axes.set_xlim(0, len(chart.columns))
+    axes.set_ylim(len(chart.rows), 0)
+    columns = [str(j + 1) for j in range(len(chart.columns))] if same else [_cut(each, 18) for each in chart.columns]
+    axes.set_xticks([j + 0.47 for j in range(len(columns))], columns, color=theme["ink"], fontsize=10)
+    axes.xaxis.tick_top()
+    if not same:
+        axes.tick_params(axis="x", labelrotation=90)
+    names = [f"{i + 1} {_cut(label, 18)}" if same else _cut(label, 18) for i, label in enumerate(chart.rows)]
+    axes.set_yticks([i + 0.46 for i in range(len(names))], names, color=theme["ink"], fontsize=10)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    _ticks_without_marks(axes)
+
+
 def _cell_text(value: float, kind: str) -> str:
     if kind == "p":
         return "<.001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1) if value < 1 else "1"
@@ -211,8 +260,9 @@ def _cell_text(value: float, kind: str) -> str:
     return f"{value:.2f}"
 
 
-def _curves(figure: Any, chart: Curves, theme: Theme) -> None:
-    _set_size(figure, WIDTH, max(340, 60 + 24 * len(chart.lines)))
+def _curves(figure: Any, chart: Curves, theme: Theme, narrow: bool = False) -> None:
+    tall = 260 + 23 * len(chart.lines) if narrow else max(340, 60 + 24 * len(chart.lines))
+    _set_size(figure, NARROW if narrow else WIDTH, tall)
     axes = figure.subplots()
     axes.grid(axis="y")
     handles, labels = [], []
@@ -229,26 +279,32 @@ def _curves(figure: Any, chart: Curves, theme: Theme) -> None:
     axes.set_xlabel(chart.x_axis)
     axes.set_ylabel(chart.y_axis)
     _ticks_without_marks(axes)
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, handlelength=3.2, labelspacing=0.6)
+    place = "outside lower left" if narrow else "outside right upper"
+    figure.legend(handles, labels, loc=place, frameon=False, handlelength=3.2, labelspacing=0.6)
 
 
-def _panels(figure: Any, panels: Sequence[Panel], height: float) -> Iterator[tuple[Any, Panel]]:
-    columns = min(3, len(panels))
+def _panels(
+    figure: Any, panels: Sequence[Panel], height: float, narrow: bool, columns: int = 3
+) -> Iterator[tuple[Any, Panel]]:
+    columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    _set_size(figure, WIDTH if columns > 1 else WIDTH * 0.6, height * rows + 10)
+    wide = NARROW if narrow else WIDTH if columns > 1 else WIDTH * 0.6
+    _set_size(figure, wide, (height if not narrow else 0.82 * height) * rows + 10)
     grid = figure.subplots(rows, columns, squeeze=False)
     figure.get_layout_engine().set(w_pad=0.14, h_pad=0.1)
     places = [axes for row in grid for axes in row]
     for axes in places[len(panels) :]:
         axes.set_visible(False)
     for axes, panel in zip(places, panels):
-        axes.set_title(_cut(panel.title, 32))
+        axes.set_title(_cut(panel.title, 18 if narrow and columns > 1 else 32), fontsize=11 if narrow else 12.5)
+        if narrow:
+            axes.tick_params(labelsize=10)
         _ticks_without_marks(axes)
         yield axes, panel
 
 
-def _violins(figure: Any, chart: Violins, theme: Theme) -> None:
-    for axes, panel in _panels(figure, chart.panels, 205):
+def _violins(figure: Any, chart: Violins, theme: Theme, narrow: bool = False) -> None:
+    for axes, panel in _panels(figure, chart.panels, 205, narrow, 1 if narrow else 3):
         axes.grid(axis="y")
         axes.spines["left"].set_visible(False)
         for place, shape in enumerate(panel.shapes):
@@ -292,8 +348,8 @@ def _mark_open_end(axis: Any, panel: Panel) -> None:
     axis.set_ticks([*ticks, place], [*axis.get_major_formatter().format_ticks(ticks), open_end(panel)])
 
 
-def _histograms(figure: Any, chart: Histograms, theme: Theme) -> None:
-    for axes, panel in _panels(figure, chart.panels, 175):
+def _histograms(figure: Any, chart: Histograms, theme: Theme, narrow: bool = False) -> None:
+    for axes, panel in _panels(figure, chart.panels, 175, narrow, 2 if narrow else 3):
         (shape,) = panel.shapes
         axes.grid(axis="y")
         axes.spines["left"].set_visible(False)
@@ -306,6 +362,8 @@ def _histograms(figure: Any, chart: Histograms, theme: Theme) -> None:
             axes.axvline(shape.quantiles[2], color=theme["s2"], linewidth=1.6, linestyle=(0, (4, 2)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
         axes.yaxis.get_major_locator().set_params(nbins=4)
+        if narrow:
+            axes.xaxis.get_major_locator().set_params(nbins=3)
         _mark_open_end(axes.xaxis, panel)
 
 

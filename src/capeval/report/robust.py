@@ -23,6 +23,7 @@ from capeval.report.blocks import (
     Section,
     Table,
     Text,
+    clear_winner,
     estimate,
     name_cell,
     number,
@@ -96,14 +97,11 @@ def _choices(data: ChoicesDocument, title: str) -> list[Block]:
     names = [row.metric for row in ordered]
     values = [[_value(row, key) for key in columns] for row in ordered]
     words = [key.replace("_", " ") for key in columns]
-    best = [max((value for value in column if value is not None), default=None) for column in zip(*values)]
+    best = [clear_winner([row.estimates.get(key) for row in ordered]) for key in columns]
     cells = [
         [name_cell(row.metric)]
-        + [
-            estimate(row.estimates.get(key), 2, len(values) > 1 and line[i] is not None and line[i] == best[i])
-            for i, key in enumerate(columns)
-        ]
-        for row, line in zip(ordered, values)
+        + [estimate(row.estimates.get(key), 2, place == best[i]) for i, key in enumerate(columns)]
+        for place, row in enumerate(ordered)
     ]
     blocks: list[Block] = [
         Figure(

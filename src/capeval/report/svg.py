@@ -15,16 +15,22 @@ _VOID = {"path", "use", "rect", "circle", "line"}
 
 
 def inline_svg(chart: Chart, key: str, title: str) -> str:
-    """The chart as an `<svg>` element; `key` is unique on the page and begins all ids in it."""
+    """The chart as `<svg>` elements, one for screens and one for phones; `key` is unique on the page and begins all
+    ids in them."""
+    return _svg(chart, key, title, narrow=False) + _svg(chart, f"{key}-narrow", title, narrow=True)
+
+
+def _svg(chart: Chart, key: str, title: str, *, narrow: bool) -> str:
     # The drawing is ours, not the user's: what they wrote is escaped text in it.
-    root = ElementTree.fromstring(plots.draw(chart, PAGE))
+    root = ElementTree.fromstring(plots.draw(chart, PAGE, narrow=narrow))
     _drop(root, "metadata", "style")
     used = _used_ids(root)
     parts = [_written(child, key, used) for child in root]
     size = root.attrib["viewBox"]
     width = float(size.split()[2])
     return (
-        f'<svg role="img" aria-labelledby="{key}-title {key}-desc" viewBox="{size}" style="--width: {width:.0f}px">'
+        f'<svg class="{"narrow" if narrow else "wide"}" role="img" aria-labelledby="{key}-title {key}-desc" '
+        f'viewBox="{size}" style="--width: {width:.0f}px">'
         f'<title id="{key}-title">{escape(title)}</title><desc id="{key}-desc">{escape(describe(chart))}</desc>'
         f"{''.join(parts)}</svg>"
     )

@@ -80,7 +80,7 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
 
 def _markdown_section(section: Section, level: int) -> list[str]:
     inside: list[str] = []
-    for block in section.blocks:
+    for block in section.flat():
         if isinstance(block, Code):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", "\n".join(block.lines))), default=0))
             inside += ["", fence, *block.lines, fence]
@@ -123,7 +123,7 @@ def escape_markdown(text: str) -> str:
 def _tables(sections: Sequence[Section]) -> Iterator[tuple[Section, Table]]:
     for top in sections:
         for section in top.walk():
-            for block in section.blocks:
+            for block in section.flat():
                 if isinstance(block, Table):
                     yield section, block
                 elif isinstance(block, Figure) and block.table:

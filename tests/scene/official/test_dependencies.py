@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from itertools import islice
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -158,13 +155,11 @@ def test_every_tree_becomes_one_rooted_tree_over_its_words(tree: Tree) -> None:
     assert basic_dependencies(tree) == found
 
 
-def test_official_dependencies(shared: Path) -> None:
+def test_official_dependencies(official_parses: list[dict[str, Any]]) -> None:
     same = 0
-    with gzip.open(shared / "golden/spice/parses_coco.jsonl.gz", "rt", encoding="utf-8") as file:
-        captions = [json.loads(line) for line in islice(file, 1000)]
-    for caption in captions:
+    for caption in official_parses:
         same += all(
             basic_dependencies(read_tree(sentence["tree"])) == sorted(map(tuple, sentence["basic"]), key=lambda d: d[1])
             for sentence in caption["sentences"]
         )
-    assert same >= 993
+    assert same >= 0.993 * len(official_parses)
