@@ -288,6 +288,15 @@ def test_several_systems(scored: tuple[dict[str, Any], CaptionScores]) -> None:
     assert made.verdicts == ["No system leads: all scores are equal."]
 
 
+def test_sections_of_the_same_kind_are_named_by_their_files(
+    scored: tuple[dict[str, Any], CaptionScores], tmp_path: Path
+) -> None:
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_text(json.dumps(scored[0]))
+    made = report([tmp_path / "one.json", tmp_path / "two.json", scored[0]])
+    assert [each.title for each in made.sections[:3]] == ["Scores", "Scores: two.json", "Scores (2)"]
+
+
 def test_a_system_wins_where_its_interval_lies_above_all_others(scored: tuple[dict[str, Any], CaptionScores]) -> None:
     data, _ = scored
     key = next(iter(data["scores"]))

@@ -136,6 +136,8 @@ def report(
             sections.append(with_pictures(with_maps(captions_section(rows), names, images, features, run), images))
             continue
         section = _section(data, Path(name).name)
+        if name and any(each.title == section.title for each in sections):
+            section = replace(section, title=f"{section.title}: {Path(name).name}")
         names = {row.metric for row in data.metrics} if isinstance(data, BenchDocument) else set()
         sections.append(with_pictures(with_maps(section, names, images, features, run), images))
         made += _signatures(data, sections[-1].title)
