@@ -59,7 +59,7 @@ def test_parts_that_do_not_fit_together(small: Dataset) -> None:
         join([first, evaluate(small[6:], ["bleu_1"])])
     with pytest.raises(DataError, match="scored differently"):
         join([first, evaluate(small[6:], ["bleu"], Run("none"))])
-    with pytest.raises(DataError, match=r"2 captions are in several parts\..*'table-one', 'snow-one'"):
+    with pytest.raises(DataError, match=r"2 captions in several parts\..*'table-one', 'snow-one'"):
         join([first, evaluate(small[4:], ["bleu"])])
     with pytest.raises(DataError, match="no results"):
         join([])

@@ -152,8 +152,8 @@ def test_compare_pairs_rows_by_id() -> None:
 @pytest.mark.parametrize(
     ("b", "message"),
     [
-        ([{"image_id": 1, "caption": "x"}], "1 captions of candidates are not there to compare with"),
-        ([{"image_id": i, "caption": "x"} for i in (1, 2, 3)], "1 captions are not in"),
+        ([{"image_id": 1, "caption": "x"}], "1 caption of candidates not there to compare with"),
+        ([{"image_id": i, "caption": "x"} for i in (1, 2, 3)], "1 caption not in"),
         ([{"image_id": 2, "id": 1, "caption": "x"}, {"image_id": 1, "id": 2, "caption": "x"}], "another image"),
         ([{"image_id": 1, "caption": "x", "system": s} for s in "st"], "one system a file"),
     ],

@@ -14,7 +14,7 @@ import numpy as np
 
 from capeval import markup, verdict
 from capeval.documents import CompareDocument, Difference, as_dict
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.evaluate import evaluate
 from capeval.explained import Explained
 from capeval.explained import explain as explain_caption
@@ -229,7 +229,9 @@ def _refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> Non
     """Lists without ids belong together by position, so one longer than the other is a mistake."""
     by_position = bool(candidates) and all(isinstance(caption, str) for caption in candidates)
     if by_position and len(candidates) != len(references):
-        raise DataError(f"{len(candidates)} candidates but {len(references)} lists of references, which go by position")
+        raise DataError(
+            f"{counted(len(candidates), 'candidate')} but {counted(len(references), 'list')} of references, by position"
+        )
 
 
 def _reading(given: captions.Reading | None, references: Captions | None) -> captions.Reading:
@@ -259,18 +261,18 @@ def _side_by_side(a: captions.Candidates, b: captions.Candidates) -> captions.Ca
     missing = [key for key in a.ids if key not in place]
     if missing:
         raise DataError(
-            f"{len(missing)} captions of {a.source} are not there to compare with.", file=b.source, ids=missing
+            f"{counted(len(missing), 'caption')} of {a.source} not there to compare with.", file=b.source, ids=missing
         )
     known = set(a.ids)
     extra = [key for key in b.ids if key not in known]
     if extra:
         raise DataError(
-            f"{len(extra)} captions are not in {a.source}; both must cover the same.", file=b.source, ids=extra
+            f"{counted(len(extra), 'caption')} not in {a.source}; both must cover the same.", file=b.source, ids=extra
         )
     order = [place[key] for key in a.ids]
     moved = [key for key, image, i in zip(a.ids, a.images, order, strict=True) if b.images[i] != image]
     if moved:
-        raise DataError(f"{len(moved)} ids belong to another image than in {a.source}.", file=b.source, ids=moved)
+        raise DataError(f"{counted(len(moved), 'id')} of another image than in {a.source}.", file=b.source, ids=moved)
     return captions.Candidates(
         f"{a.source} and {b.source}",
         a.ids + a.ids,

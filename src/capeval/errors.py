@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 
 # What helps, in the words of Python. The command line says the same with its own options, by the same keys.
 REMEDIES = {
@@ -94,7 +95,21 @@ class MissingExtra(Unavailable):
 
     def __init__(self, feature: str, extra: str, other_way: str = "") -> None:
         other = f", or get it with {other_way}" if other_way else ""
-        super().__init__(f'{feature} needs an optional package. Install it with: pip install "capeval[{extra}]"{other}')
+        super().__init__(f"{feature} needs an optional package. Install it with: {install_command(extra)}{other}")
+
+
+def install_command(extra: str) -> str:
+    """What installs an extra here: from the checkout where there is one, else from the package index."""
+    root = Path(__file__).resolve().parents[2]
+    if not ((root / "pyproject.toml").is_file() and (root / "src" / "capeval").is_dir()):
+        return f'pip install "capeval[{extra}]"'
+    return f"pip install '{'.' if Path.cwd() == root else root}[{extra}]'"
+
+
+def without_pickle_advice(problem: Exception) -> str:
+    """What NumPy says of a file it cannot read, but for its advice to load what may run code."""
+    text = str(problem)
+    return "it holds Python objects, which are never read" if "pickle" in text else text
 
 
 class MissingPictures(DataError, Unavailable):

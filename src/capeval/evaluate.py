@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.corpus import Corpus
-from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable
+from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable, counted
 from capeval.io.kept import kept_array
 from capeval.metrics.composite import Composite
 from capeval.registry import label, merge, metric_classes, parse_all
@@ -116,7 +116,7 @@ def check_needs(metric: Metric, dataset: Dataset) -> None:
     missing = [image for image in dict.fromkeys(dataset.images) if image not in dataset.features]
     if missing:
         raise MissingPictures(
-            f"{len(missing)} images have no picture, and {metric.info.name} looks at it.", ids=missing
+            f"{counted(len(missing), 'image')} without a picture, which {metric.info.name} looks at.", ids=missing
         )
 
 

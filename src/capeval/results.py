@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from capeval import markup
 from capeval.documents import Limits, ScoreDocument, SystemScores, as_dict
-from capeval.errors import CapevalError, DataError
+from capeval.errors import CapevalError, DataError, Unavailable, counted, without_pickle_advice
 from capeval.io.files import PathLike, writing
 from capeval.registry import label, parse
 from capeval.showing import number, short_signature, table
@@ -230,7 +230,12 @@ class Result:
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each caption (needs pandas)."""
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError:
+            raise Unavailable(
+                "a data frame needs pandas. Install it with: pip install pandas. `records()` gives the rows without it"
+            ) from None
 
         columns: dict[str, Any] = {"id": self.ids, "image": self.images, "candidate": self.candidates}
         if any(self.systems):
@@ -332,7 +337,9 @@ def load(path: PathLike) -> Result:
         raise
     except Exception as problem:  # a damaged archive fails in a dozen ways, and each means the same to the user
         raise DataError(
-            f"not a saved result, or damaged ({problem}). Score the part again", file=name, remedy="saved_result"
+            f"not a saved result, or damaged ({without_pickle_advice(problem)}). Score the part again",
+            file=name,
+            remedy="saved_result",
         ) from problem
 
 
@@ -347,7 +354,7 @@ def join(results: Sequence[Result]) -> Result:
     keys = [(i, s) for result in results for i, s in zip(result.ids, result.systems, strict=True)]
     repeated = [key[0] for key in keys if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
     if repeated:
-        raise DataError(f"{len(repeated)} captions are in several parts.", ids=repeated)
+        raise DataError(f"{counted(len(repeated), 'caption')} in several parts.", ids=repeated)
     return stack(results)
 
 

@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_before_the_work(beach: Path, small_scan: Path, mo
 
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
     done = ground(beach, small_scan, "a.png", caption="zebra")  # nothing of the caption is looked at yet
-    assert "capeval[report]" in str(done.exception)
+    assert "[report]" in str(done.exception)
     done = ground(beach, small_scan, "a.svg", caption="zebra")
     assert "knows none of its words" in str(done.exception)
     assert not list(beach.glob("a.*"))

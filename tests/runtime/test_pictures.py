@@ -284,7 +284,7 @@ def test_without_references_the_error_says_what_to_pass(folder: Path) -> None:
 
 def test_images_without_a_picture_are_named(folder: Path) -> None:
     more = CANDIDATES | {f"x{i}": "a tree" for i in range(6)}
-    with pytest.raises(DataError, match=r"6 images have no picture.*'x0'.*'x4' and 1 more"):
+    with pytest.raises(DataError, match=r"6 images without a picture.*'x0'.*'x4' and 1 more"):
         capeval.score(more, None, [Brightness()], images=folder)
 
 
@@ -364,7 +364,7 @@ def test_without_metrics_those_that_cannot_be_used_are_noted(folder: Path, looki
     dataset.features = PictureFiles({})
     notes.messages.clear()
     assert "brightness" not in evaluate(dataset, run=Run(progress=notes)).scores
-    assert notes.messages[0].startswith("brightness is left out: 1 images have no picture")
+    assert notes.messages[0].startswith("brightness is left out: 1 image without a picture")
     bare = Dataset.from_samples([Sample("1", "1", "a dog")])
     with pytest.raises(CapevalError, match="no metric"):
         evaluate(bare)

@@ -35,6 +35,7 @@ from capeval.cli.paths import Group, Reads, pictures_below
 from capeval.cli.progress import Terminal, running
 from capeval.documents import BenchDocument, decode_as
 from capeval.documents.types import Comparisons, Estimate, MetricRow
+from capeval.errors import counted
 from capeval.run import Run
 
 name_argument = click.argument("name", metavar="NAME", type=Reads(benchmark_files))
@@ -225,7 +226,7 @@ def run_command(
     if format_ == "json":
         print_document(found)
         return
-    note(f"{found.benchmark}: {found.rows:,} rows" + (f", judged by {found.human}" if found.human else ""))
+    note(f"{found.benchmark}: {counted(found.rows, 'row')}" + (f", judged by {found.human}" if found.human else ""))
     if found.purpose not in (None, "test"):
         note(f"{found.benchmark} is for {found.purpose}: the figures are no test")
     if found.pictures is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from capeval.cli.common import MOST_RESAMPLES, resamples_checked
 from capeval.cli.paths import Reads, metric_files, no_files
 from capeval.errors import CapevalError
 from capeval.io.files import PathLike
@@ -35,7 +36,8 @@ format_option = click.option(
     help="How results are printed.",
 )  # fmt: skip
 resamples_option = click.option(
-    "--resamples", type=click.IntRange(min=1), show_default="as many as can tell the metrics apart, from 1000 on",
+    "--resamples", type=click.IntRange(min=1, max=MOST_RESAMPLES), callback=resamples_checked,
+    show_default="as many as can tell the metrics apart, from 1000 on",
     help="How many resamples intervals and p-values come from.",
 )  # fmt: skip
 own_metrics_option = click.option(

@@ -11,7 +11,7 @@ import click
 
 from capeval.cli.common import note, options, seed_option, threads_option
 from capeval.cli.paths import Command, Reads, Writes, checkpoint_files, feature_files, pictures_below
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 
 _COCO_NAME = re.compile(r"(?:COCO_[a-z]+[0-9]{4}_)?([0-9]{12})")
 _BLOCK = 2048
@@ -22,7 +22,8 @@ _BLOCK = 2048
 @options(
     click.option("--features", metavar="FILE", type=Reads(feature_files),
                  help="Features of the pictures, instead of the pictures themselves."),
-    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE", type=Writes(),
+    click.option("-o", "--output", default="-", show_default="standard output", metavar="FILE",
+                 type=Writes(form="JSON"),
                  help="COCO results JSON; packed if the name ends in .gz."),
     click.option("--ids", metavar="FILE", type=Reads(), help="Caption only these pictures: ids, one per line."),
     click.option("--beam", type=click.IntRange(min=1, max=50), default=3, show_default=True,
@@ -87,7 +88,7 @@ def caption_command(
             show(begin + len(names))
     with writing(output) as stream:
         stream.write(b"[\n" + b",\n".join(json.dumps(row, ensure_ascii=False).encode() for row in rows) + b"\n]\n")
-    note(f"{len(rows):,} captions of {len(wanted):,} pictures")
+    note(f"{counted(len(rows), 'caption')} of {counted(len(wanted), 'picture')}")
 
 
 def _chosen(pictures: Any, ids: str | None) -> list[str]:
@@ -98,7 +99,7 @@ def _chosen(pictures: Any, ids: str | None) -> list[str]:
     names = [line.strip() for line in read_lines(ids) if line.strip()]
     missing = [name for name in names if name not in pictures]
     if missing:
-        raise DataError(f"{len(missing)} ids without a picture.", file=ids, ids=missing)
+        raise DataError(f"{counted(len(missing), 'id')} without a picture.", file=ids, ids=missing)
     return list(dict.fromkeys(pictures.known(names)))
 
 

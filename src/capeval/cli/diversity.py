@@ -36,6 +36,7 @@ from capeval.cli.reading import (
     split_option,
 )
 from capeval.diversity import Diversity, diversity
+from capeval.errors import counted
 
 
 @click.command("diversity", cls=Command)
@@ -48,7 +49,8 @@ from capeval.diversity import Diversity, diversity
                  help="Document frequencies for self-CIDEr; without it: from -r, else coco-val2014."),
     format_option,
     json_option,
-    click.option("--per-image", metavar="FILE", type=Writes(beside=True),
+    click.option("--per-image", metavar="FILE",
+                 type=Writes(beside=True, form="JSONL, unless the name ends in .csv or .tsv"),
                  help="Write the scores of each image (JSONL, CSV or TSV)."),
     id_option,
     caption_option,
@@ -128,7 +130,9 @@ def diversity_command(
         print_csv(header, blank_nan(lines))
         return
     for name, each in found.items():
-        note(f"{name + ': ' if name else ''}{each.captions:,} captions of {len(each.images):,} images")
+        note(
+            f"{name + ': ' if name else ''}{counted(each.captions, 'caption')} of {counted(len(each.images), 'image')}"
+        )
     whole = ("vocabulary",)
     shown = [[f"{row[-1]:,.0f}" if i == len(row) - 1 and row[-2] in whole else shown_number(cell)
               for i, cell in enumerate(row)] for row in lines]  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from capeval.cli.common import format_option, options, resamples_option, seed_option, signatures_option
+from capeval.cli.common import beside, format_option, options, resamples_option, seed_option, signatures_option
 from capeval.cli.paths import Command, Reads, Writes
-from capeval.cli.score import print_result
+from capeval.cli.score import note_idle_resamples, note_unknown_ending, print_result
 
 
 @click.command("join", cls=Command)
@@ -39,8 +39,11 @@ def join_command(
     from capeval.results import join, load
 
     result = join([load(part) for part in parts])
+    note_idle_resamples(intervals)
     if per_caption:
-        write_rows(per_caption, result.records())
+        note_unknown_ending(per_caption)
+        with beside():
+            write_rows(per_caption, result.records())
     print_result(
         result, result.ranges(resamples=resamples, seed=seed) if intervals else {}, format_, whole_signatures=signatures
     )

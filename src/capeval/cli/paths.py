@@ -22,6 +22,18 @@ from capeval.io.files import PathLike
 Files = Callable[[str, Mapping[str, Any]], Iterable[PathLike]]
 
 
+# How files of a form end.
+FORMS = {
+    "HTML": (".html", ".htm"),
+    "JSON": (".json",),
+    "JSONL": (".jsonl", ".ndjson"),
+    "JSONL, unless the name ends in .csv or .tsv": (".jsonl", ".ndjson", ".csv", ".tsv"),
+    "LaTeX": (".tex",),
+    "Markdown": (".md", ".markdown"),
+    "a NumPy archive": (".npz",),
+}
+
+
 class Reads(click.types.StringParamType):
     """Names something to read; - is standard input.
 
@@ -35,9 +47,11 @@ class Reads(click.types.StringParamType):
 class Writes(click.types.StringParamType):
     """Names a file to write; - is standard output. Whether it can be written is checked before any work is done."""
 
-    def __init__(self, *, beside: bool = False) -> None:
+    def __init__(self, *, beside: bool = False, form: str = "") -> None:
         self.beside = beside
         """Whether standard output has the result, so that this needs a file."""
+        self.form = form
+        """What is written, whatever the file is called; one of `FORMS`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = super().convert(value, param, ctx)
@@ -52,6 +66,9 @@ class Writes(click.types.StringParamType):
             raise DataError(f"cannot be written: there is no folder {folder}", file=path)
         if not os.access(path if os.path.exists(path) else folder, os.W_OK):
             raise DataError("cannot be written: no permission", file=path)
+        ending = Path(path.lower().removesuffix(".gz")).suffix
+        if self.form and ending and ending not in FORMS[self.form]:
+            click.echo(f"{path}: what is written is {self.form}, whatever {ending} stands for.", err=True)
         return path
 
 

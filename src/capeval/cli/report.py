@@ -11,6 +11,7 @@ from capeval.cli.common import command_line, note, options
 from capeval.cli.paths import Command, Reads, Writes, WritesInto, feature_files, pictures_below
 from capeval.cli.progress import running
 from capeval.documents import CompareDocument, ScoreDocument
+from capeval.errors import counted
 from capeval.results import Result
 from capeval.run import Run
 from capeval.types import Array
@@ -19,9 +20,9 @@ from capeval.types import Array
 @click.command("report", cls=Command)
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=Reads())
 @options(
-    click.option("-o", "--output", metavar="FILE", type=Writes(), help="The page (HTML)."),
-    click.option("--latex", metavar="FILE", type=Writes(), help="Write the tables in LaTeX (booktabs)."),
-    click.option("--markdown", metavar="FILE", type=Writes(), help="Write the tables in Markdown."),
+    click.option("-o", "--output", metavar="FILE", type=Writes(form="HTML"), help="The page (HTML)."),
+    click.option("--latex", metavar="FILE", type=Writes(form="LaTeX"), help="Write the tables in LaTeX (booktabs)."),
+    click.option("--markdown", metavar="FILE", type=Writes(form="Markdown"), help="Write the tables in Markdown."),
     click.option("--figures", metavar="DIR", type=WritesInto("[0-9][0-9]*-*.svg", "[0-9][0-9]*-*.png"),
                  help="Write each figure as SVG and PNG."),
     click.option("--title", metavar="TEXT", help="Title of the page."),
@@ -90,7 +91,7 @@ def report_command(
         if path and path != "-":
             note(f"wrote {path}")
     if drawn:
-        note(f"wrote {len(drawn)} files to {figures}")
+        note(f"wrote {counted(len(drawn), 'file')} to {figures}")
 
 
 def check_report_options(page: str | None, files: Sequence[str]) -> None:

@@ -28,6 +28,7 @@ from capeval.cli.paths import Group, Reads, Writes
 from capeval.cli.progress import running
 from capeval.documents import RobustDocument, decode_as
 from capeval.documents.types import AttacksDocument, ChoicesDocument, CurvesDocument, Estimate, ProbeDocument
+from capeval.errors import counted
 from capeval.run import Run
 
 D = TypeVar("D", bound=RobustDocument)
@@ -41,7 +42,7 @@ sample_option = click.option(
     "--sample", type=click.IntRange(min=1), metavar="N", help="Use only N images, drawn with the seed."
 )
 write_option = click.option(
-    "--write", metavar="FILE", type=Writes(),
+    "--write", metavar="FILE", type=Writes(form="JSONL"),
     help="Write the captions, changed and untouched (JSONL). Without -m and --scores nothing is scored.",
 )  # fmt: skip
 format_option = click.option(
@@ -243,7 +244,7 @@ def _run(
             run.progress.step("writing captions")
             outcome.write(write)
     if write:
-        note(f"{len(outcome.dataset):,} captions were written to {write}.")
+        note(f"{counted(len(outcome.dataset), 'caption')} written to {write}.")
     if only_write:
         return None
     facts = {"command": command_line(), "arguments": _arguments(ctx)}

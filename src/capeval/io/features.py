@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from capeval.errors import DataError, MissingExtra, UnsuitableFeatures
+from capeval.errors import DataError, MissingExtra, UnsuitableFeatures, without_pickle_advice
 from capeval.io.cache import remembered, sha256_of
 from capeval.io.featurestore import Store, is_store, together
 from capeval.io.files import PathLike
@@ -295,7 +295,9 @@ def _read_npy(path: PathLike) -> dict[str, Any]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as problem:
-        raise DataError(f"this is not a readable .npy file of numbers: {problem}", file=str(path)) from problem
+        raise DataError(
+            f"this is not a readable .npy file of numbers: {without_pickle_advice(problem)}", file=str(path)
+        ) from problem
     found: dict[str, Any] = {"vectors" if array.ndim == 2 else "regions": array}
     for beside in (Path(path).with_suffix(".ids.txt"), Path(path).with_suffix(".ids.json")):
         if beside.is_file():
@@ -317,7 +319,7 @@ def _read_npz(path: PathLike) -> dict[str, Any]:
             return {name: archive[name] for name in _NAMES if name in archive.files}
     except Exception as problem:  # zipfile and zlib errors beside NumPy's own
         raise DataError(
-            f"this is not a readable .npz file: {problem}. Arrays of objects are not read; save ids as strings",
+            f"this is not a readable .npz file: {without_pickle_advice(problem)}. Save ids as strings",
             file=str(path),
         ) from problem
 

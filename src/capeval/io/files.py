@@ -141,7 +141,12 @@ class _Gunzip(io.RawIOBase):
 
 
 def utf8_without_bom(data: bytes, source: str) -> bytes:
-    """The same bytes, known to be UTF-8 and without a byte order mark."""
+    """The same text as UTF-8, without a byte order mark. One of UTF-16, as Windows writes it, tells how to read it."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and len(data) % 2 == 0:
+        try:
+            return data.decode("utf-16").encode()
+        except UnicodeError:
+            pass  # told below, as what it is not
     if not data.isascii():
         _check_utf8(data, source)
     return data.removeprefix(codecs.BOM_UTF8)
@@ -157,7 +162,10 @@ def _check_utf8(data: bytes, source: str) -> None:
         except UnicodeDecodeError as error:
             offset = position + error.start
             line = data.count(b"\n", 0, offset) + 1
-            message = f"not UTF-8: byte {offset} (counted from 0) is 0x{data[offset]:02x}, {error.reason}"
+            message = (
+                f"not UTF-8: byte {offset} (counted from 0) is 0x{data[offset]:02x}, {error.reason}. If it is Latin-1, "
+                "`iconv -f latin1 -t utf-8` changes it"
+            )
             raise DataError(message, file=source, line=line) from None
 
 

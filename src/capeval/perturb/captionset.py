@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io import captions
 from capeval.perturb.transforms import Places
 from capeval.run import Run
@@ -69,7 +69,7 @@ def _human_captions(references: captions.References, seed: int, run: Run) -> Dat
             "to hold out one reference of each image, images need two at least. Give candidates to change instead"
         )
     if len(several) < len(references):
-        run.progress.note(f"{len(references) - len(several)} images have one reference only and are left out.")
+        run.progress.note(f"{counted(len(references) - len(several), 'image')} with one reference only left out.")
     held = [int(rng.integers(len(texts))) for texts in several.values()]
     return Dataset(
         list(several),

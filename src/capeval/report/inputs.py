@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from capeval.documents import Document, decode
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io.files import PathLike, format_from_name, read_bytes, source_name, utf8_without_bom
 from capeval.io.scores import score_rows, scores_of
 from capeval.results import Result
@@ -129,7 +129,9 @@ def _joined(path: PathLike, ids: Sequence[str], systems: Sequence[str]) -> dict[
             columns.setdefault(name, np.full(len(ids), np.nan))[found] = value
     missing = [key for row, key in enumerate(ids) if row not in seen]
     if missing:
-        raise DataError(f"{len(missing)} of {len(ids)} captions have no score in it.", file=source, ids=missing)
+        raise DataError(
+            f"{len(missing)} of {counted(len(ids), 'caption')} without a score in it.", file=source, ids=missing
+        )
     if not columns:
         raise DataError("it has no column of scores", file=source)
     blank = [name for name, values in columns.items() if not np.isfinite(values).any()]

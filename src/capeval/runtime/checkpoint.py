@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError, UnknownName, UnsuitableFeatures
+from capeval.errors import CheckpointError, UnknownName, UnsuitableFeatures, without_pickle_advice
 from capeval.io.assets import assets, find_asset, installed_assets
 from capeval.io.cache import sha256_of
 from capeval.io.files import PathLike
@@ -170,7 +170,7 @@ def read_probe(path: Path) -> tuple[Arrays, Arrays]:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: the probe cannot be read: {error}") from None
+        raise CheckpointError(f"{path}: the probe cannot be read: {without_pickle_advice(error)}") from None
     sides = [
         {name.removeprefix(side): array for name, array in arrays.items() if name.startswith(side)}
         for side in ("input.", "output.")

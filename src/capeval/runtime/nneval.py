@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError
+from capeval.errors import CheckpointError, without_pickle_advice
 from capeval.run import Run
 from capeval.runtime.batches import filled
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
@@ -120,7 +120,7 @@ def read_network(path: Path) -> Network:
         with np.load(path, allow_pickle=False) as stored:
             return Network.of({name: stored[name] for name in stored.files})
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: the network cannot be read: {error}") from None
+        raise CheckpointError(f"{path}: the network cannot be read: {without_pickle_advice(error)}") from None
 
 
 def outputs(network: Network, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:

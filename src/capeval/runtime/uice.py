@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError
+from capeval.errors import CheckpointError, without_pickle_advice
 from capeval.run import Run
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
@@ -248,4 +248,4 @@ def _arrays(path: Path, names: Sequence[str]) -> Arrays:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: cannot be read: {error}") from None
+        raise CheckpointError(f"{path}: cannot be read: {without_pickle_advice(error)}") from None

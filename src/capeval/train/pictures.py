@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.io.features import open_features
 from capeval.io.files import PathLike
 from capeval.train.data import Captions
@@ -79,7 +79,7 @@ class Pool:
                 left = [place for place in left if images[place] not in part]
         if left or whole is None:
             missing = list(dict.fromkeys(images[place] for place in left))
-            raise DataError(f"{len(missing)} pictures without features.", ids=missing)
+            raise DataError(f"{counted(len(missing), 'picture')} without features.", ids=missing)
         return whole
 
 

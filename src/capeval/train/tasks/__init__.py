@@ -19,14 +19,21 @@ def task_names() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def task_named(name: str) -> tuple[type[TrainConfig], Any]:
-    """The config's class, and what makes the task from a config and `Inputs`."""
+def config_named(name: str) -> type[TrainConfig]:
+    """The class of the config, which needs no torch."""
     if name not in task_names():
         raise UnknownName("model to train", name, task_names())
     package = f"{__name__}.{name.replace('-', '_')}"
-    declared = import_module(package)
+    found: type[TrainConfig] = pkgutil.resolve_name(f"{package}.{import_module(package).CONFIG}")
+    return found
+
+
+def task_named(name: str) -> tuple[type[TrainConfig], Any]:
+    """The config's class, and what makes the task from a config and `Inputs`."""
+    config = config_named(name)
+    package = f"{__name__}.{name.replace('-', '_')}"
     try:
-        config, task = (pkgutil.resolve_name(f"{package}.{each}") for each in (declared.CONFIG, declared.TASK))
+        task = pkgutil.resolve_name(f"{package}.{import_module(package).TASK}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("torch", "safetensors", "onnx", "tomli"):
             raise MissingExtra("training", "train") from error
