@@ -101,7 +101,7 @@ def files_after_references(command: click.Command, args: Sequence[str]) -> list[
     """`-r a -r b` for `-r a b`, as the shell makes it of `-r ref*.txt`, once all arguments of the command are there."""
     options = {name: each for each in command.params if isinstance(each, click.Option) for name in each.opts}
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
-    if any(each.nargs != 1 for each in arguments):
+    if any(each.nargs != 1 for each in arguments) and command.name != "score":  # what follows may be theirs
         return list(args)
     written: list[str] = []
     places, rest = 0, list(args)
