@@ -5,7 +5,10 @@ The networks are small ones with random weights (`uice_maker.py`); tests of the 
 
 from __future__ import annotations
 
+import csv
+import json
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,6 +93,23 @@ def test_the_last_step_is_the_score(small_uice: Path) -> None:
     assert [len(each) for each in steps] == [4, 3, 7]  # a step a word, and the end
     assert syntax.judge(texts) == pytest.approx([each[-1] for each in steps], abs=1e-12)
     assert steps[0][:3] == pytest.approx(steps[2][:3], abs=1e-6)  # what follows does not change what was
+
+
+def test_each_unknown_word_has_its_price(small_uice: Path, tmp_path: Path) -> None:
+    """A style without one is as the network says."""
+    shutil.copytree(small_uice / "syntax", tmp_path / "style")
+    told = json.loads((tmp_path / "style" / "config.json").read_text())
+    told["config"]["price"] = 1.5
+    (tmp_path / "style" / "config.json").write_text(json.dumps(told))
+    free, syntax = open_syntax(str(small_uice / "syntax")), open_syntax(str(tmp_path / "style"))
+    text = ["a", "zebra", "runs", "on", "quicksand"]
+    both = [text, ["a", "dog"]]
+    assert odds(free.judge(both)) - odds(syntax.judge(both)) == pytest.approx([3, 0], abs=1e-5)
+    assert odds(free.steps(text)) - odds(syntax.steps(text)) == pytest.approx([0, 1.5, 1.5, 1.5, 3, 3], abs=1e-5)
+
+
+def odds(q: Array) -> Array:
+    return np.log(q / (1 - q))
 
 
 def test_a_caption_is_read_once_for_all_its_pictures(small_uice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,26 +288,36 @@ def test_bad_language_scores_less(style: str) -> None:
     assert (found[0] > found[1:]).mean() >= 0.9
 
 
+def of_style(kind: str) -> list[str]:
+    """Captions of 50 scenes, written for choosing a style."""
+    path = Path(__file__).parents[2] / "tools" / "studies" / "uice_styles.tsv"
+    with path.open(encoding="utf-8") as stream:
+        return [row[kind] for row in csv.DictReader(stream, delimiter="\t")]
+
+
+def judged(texts: Sequence[str], style: str) -> Array:
+    return scores(Dataset.from_samples([Sample(f"{i}", "x", text) for i, text in enumerate(texts)]), UiceSyn(style))
+
+
+@shipped
+def test_a_style_prefers_its_own() -> None:
+    """On captions of the same scenes."""
+    plain, romantic, humorous = (judged(of_style(kind), "photo") for kind in ("factual", "romantic", "humorous"))
+    assert (plain > romantic).mean() >= 0.9
+    assert (plain > humorous).mean() >= 0.8
+    assert (judged(of_style("romantic"), "romance") > judged(of_style("factual"), "romance")).mean() >= 0.75
+
+
 @shipped
 def test_an_unknown_word_is_no_sign_of_a_person() -> None:
     """What systems write has few words, so that a word nobody knows must not pass for a person's."""
-    plain = [
-        "a man is riding a horse on the beach",
-        "a group of people sitting at a table with food",
-        "a black and white cat is lying on a bed",
-        "two women are walking down the street with umbrellas",
-        "a bowl of fruit on a wooden table",
-    ]
-    rows = []
-    for text in plain:
-        words = text.split()
-        rows += [text, *(" ".join([*words[:i], "xqzzv", *words[i + 1 :]]) for i in range(len(words)))]
-    found = scores(Dataset.from_samples([Sample(f"{i}", "x", text) for i, text in enumerate(rows)]), UiceSyn())
-    begin = 0
-    for text in plain:
-        count = len(text.split())
-        assert found[begin] > found[begin + 1 : begin + 1 + count].mean()
-        begin += count + 1
+    plain = [text.split() for text in of_style("factual")[:25]]
+    hidden = [" ".join([*words[:i], "xqzzv", *words[i + 1 :]]) for words in plain for i in range(len(words))]
+    before = np.repeat(judged([" ".join(words) for words in plain], "photo"), [len(words) for words in plain])
+    assert (judged(hidden, "photo") > before).mean() < 0.01
+    # Nor does it make a person's caption of what sounds like a system's.
+    machine = "a group of people sitting at a table with food".split()
+    assert judged([" ".join([*machine[:i], "xqzzv", *machine[i + 1 :]]) for i in range(10)], "photo").max() < 0.2
 
 
 @shipped

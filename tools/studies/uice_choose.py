@@ -38,7 +38,8 @@ def main(styles: tuple[str, ...], other: Path, data: str | None) -> None:
     plain, romantic, humorous = (tokenize([row[kind] for row in rows]) for kind in ("factual", "romantic", "humorous"))
     given = [text for several in captions("flickr8k", "val", data).values() for text in several][:CAPTIONS]
     people = tokenize(given)
-    splices, random = Splices(people, tokenize(list(sentences_of(other))[::4])), np.random.default_rng(0)
+    known = frozenset(open_syntax(style_source(styles[0])).vocabulary.spellings)
+    splices, random = Splices(people, tokenize(list(sentences_of(other))[::4]), known), np.random.default_rng(0)
     spliced = [splices.splice(text, 20, random) for text in people]
     coco, machines = captions("coco", "val", data), machine_captions("coco_val2014", data, "val")
     images = some_of(sorted(coco), PICTURES)

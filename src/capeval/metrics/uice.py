@@ -35,6 +35,7 @@ class Uice(Composite):
     info: ClassVar[Info] = Info(
         name="uice",
         names=("uice",),
+        revision=2,
         summary="Whether the caption matches the picture and sounds human, in a style of your own; needs no reference",
         citation=CITATION,
         needs=("pictures",),

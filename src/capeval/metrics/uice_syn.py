@@ -32,6 +32,7 @@ class UiceSyn(Metric):
     info: ClassVar[Info] = Info(
         name="uice_syn",
         names=("uice_syn",),
+        revision=2,
         summary="Probability that a person wrote the sentence, in a style that can be trained; reads the caption alone",
         citation=CITATION,
         needs=(),

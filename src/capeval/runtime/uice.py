@@ -16,7 +16,7 @@ from capeval.run import Run
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
-from capeval.text.vocabulary import Vocabulary
+from capeval.text.vocabulary import UNK, Vocabulary
 from capeval.types import Array, Floats
 
 SYNTAX, CAPTIONS, PICTURES, HEAD, FUSION = "syntax.onnx", "captions.onnx", "pictures.onnx", "match.npz", "fusion.npz"
@@ -39,11 +39,16 @@ class Syntax:
         self.checkpoint = checkpoint
         self.words = int(_said(checkpoint, "words"))
         self.vocabulary = Vocabulary.load(checkpoint.path(VOCABULARY))
+        self._price = float(checkpoint.config.get("price", 0.0))
         self._session = checkpoint.session(SYNTAX, threads=1)
         checkpoint.check_probe(lambda inputs: _named(self._session, inputs))
 
     def judge(self, texts: Sequence[Sequence[str]], threads: int = 1) -> Array:
-        """The probability, after the last word, that a person wrote each tokenised sentence."""
+        """The probability, after the last word, that a person wrote each tokenised sentence.
+
+        Systems write few different words, so that a network may take a word that it does not know for a person's: each
+        such word takes the style's `price` from the logit.
+        """
         tokens, lengths = self.vocabulary.encode(texts, self.words)
         found = np.empty(len(tokens), np.float32)
 
@@ -53,13 +58,14 @@ class Syntax:
             found[rows] = logits[: len(rows), -1]
 
         for_each(block, of_one_length(lengths, lambda _: _ROWS), threads)
-        return probability(found)
+        return probability(found - self._price * (tokens == UNK).sum(1))
 
     def steps(self, text: Sequence[str]) -> Array:
         """The same after each word of one sentence, and after its end."""
         tokens, lengths = self.vocabulary.encode([text], self.words)
-        (logits,) = self._session.run(None, {"tokens": np.repeat(tokens[:, : lengths[0]], _ROWS, axis=0)})
-        return probability(logits[0])
+        tokens = tokens[:, : lengths[0]]
+        (logits,) = self._session.run(None, {"tokens": np.repeat(tokens, _ROWS, axis=0)})
+        return probability(logits[0] - self._price * np.cumsum(tokens[0] == UNK))
 
 
 class Semantics:

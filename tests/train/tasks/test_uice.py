@@ -171,17 +171,20 @@ NOVEL = [
     "she lived for the glory of her family",
     "the carriage stopped in the park",
     "he adores her and she loves him",
+    "he wept seeing her in tears",
 ]
 
 
 def test_sentences_that_end_in_another_style() -> None:
-    """Endings are in the other style's own words, and in the present."""
+    """Endings are in the other style's own words, in the present, and have no word that is not known."""
     own = [text.split() for text in ["a man sits in the park in the morning", "a dog runs to the house with a ball"]]
-    splices = Splices(own * 10, [text.split() for text in NOVEL])
+    novel = [text.split() for text in NOVEL]
+    known = {word for text in [*own, *novel] for word in text} - {"glory"}
+    splices = Splices(own * 10, novel, known)
     endings = {" ".join(each) for each in splices.endings}
-    assert {"as if to swear eternal love", "because he adores her", "and she loves him"} <= endings
+    assert {"as if to swear eternal love", "because he adores her", "seeing her in tears"} <= endings
     assert endings.isdisjoint({"in the morning", "in the park"})  # as the corpus itself has them
-    assert not any("came" in each for each in endings)
+    assert not any("came" in each or "glory" in each for each in endings)
     seen = set()
     for seed in range(60):
         made = " ".join(splices.splice(own[0], 20, np.random.default_rng(seed)))
@@ -190,18 +193,20 @@ def test_sentences_that_end_in_another_style() -> None:
         seen.add(beginning)
     assert seen == {"a man sits", "a man sits in the park", "a man sits in the park in the morning"}
     assert len(splices.splice(own[0] * 4, 20, np.random.default_rng(0))) <= 20
-    assert Splices(own, []).endings == []
+    assert Splices(own, [], known).endings == []
 
 
 def test_kinds_are_drawn_as_often_as_they_are_named(tmp_path: Path) -> None:
     (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
-    (tmp_path / "novel.txt").write_text("\n".join(NOVEL))
+    (tmp_path / "novel.txt").write_text("\n".join(["the cat sits in green green green", *NOVEL]))
     inputs = Inputs(corpus=(tmp_path / "style.txt",), extra={"other": str(tmp_path / "novel.txt")})
     config = SynConfig(hidden=8, validation=10, negatives=("wp", "spliced", "spliced", "machine"))
     task = UiceSynTask(config, inputs)
     assert task.kinds == ["wp", "spliced", "spliced"]  # there are no machine captions
     tokens, _ = task._drawn(np.zeros(900, np.int64), np.random.default_rng(0))
-    assert (tokens == UNK).any(1).mean() == pytest.approx(2 / 3, abs=0.07)  # words of the novel are not known
+    is_spliced = (tokens == task.vocabulary["green"]).sum(1) >= 3
+    assert is_spliced.mean() == pytest.approx(2 / 3, abs=0.07)
+    assert not (tokens == UNK).any()  # the novel's other sentences have words that are not known
     with torch.no_grad():
         assert {"auc_wp", "auc_spliced", "unknown_rises"} <= task.validate(task.build()).keys()
 
@@ -259,7 +264,7 @@ def test_a_style_goes_on_from_another(tmp_path: Path) -> None:
 
 def test_the_loss_is_over_all_steps(tmp_path: Path) -> None:
     (tmp_path / "style.txt").write_text("\n".join(dict.fromkeys(sentences(300))))
-    config = SynConfig(hidden=8, batch=8, validation=10, dropout=0.0, unknown=0)
+    config = SynConfig(hidden=8, batch=8, validation=10, dropout=0.0)
     inputs = Inputs(corpus=(tmp_path / "style.txt",))
     task = UiceSynTask(config, inputs)
     model = task.build().eval()
@@ -271,13 +276,6 @@ def test_the_loss_is_over_all_steps(tmp_path: Path) -> None:
             steps = row[:length]
             each.append(float(-(steps.log() if human else (1 - steps).log()).mean()))
         assert float(task.loss(model, batch)) == pytest.approx(np.mean(each), abs=1e-5)
-        # A word that becomes unknown is to take 1 from the logit; what it fails to take is added.
-        some, last = batch["some"], batch["lengths"] - 1
-        before = model(batch["tokens"])[torch.arange(len(last)), last][some]
-        after = model(batch["hidden"])[torch.arange(len(some)), last[some]]
-        costly = UiceSynTask(SynConfig(hidden=8, batch=8, validation=10, dropout=0.0, unknown=2.0), inputs)
-        expected = np.mean(each) + 2 * float(torch.relu(after - before + 1).mean())
-        assert float(costly.loss(model, batch)) == pytest.approx(expected, abs=1e-5)
     assert batch["human"].mean() == 0.5
 
 

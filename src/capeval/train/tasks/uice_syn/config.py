@@ -49,10 +49,11 @@ class Config(TrainConfig):
     """Data sets of machine captions, such as `coco_val2014`; the input `machine` adds a file, a caption a line."""
     tau: Annotated[float, Meta(gt=0, le=1)] = 0.3
     """Share of the words that wp and rw change, at least two words."""
-    unknown: Annotated[float, Meta(ge=0)] = 1.0
-    """How much it costs, beside the loss, where a word that becomes unknown does not lower the score."""
+    price: Annotated[float, Meta(ge=0)] = 2.0
+    """What each word that is not known takes from the logit of a sentence when it is scored, lest such words pass for a
+    person's. Training does not see it."""
     rarest: Annotated[float, Meta(ge=0, le=1)] = 1 / 3
-    """After each epoch the vector of a word that is not known becomes the mean of those of this share of the words, the
+    """The vector of a word that is not known is, at each step, the mean of those of this share of the words, the
     rarest: learned against another style with many unknown words, it would be a sign of that. 0: as it was learned."""
     validation: Count = 2000
     """Sentences that are kept apart, to choose the epoch."""

@@ -34,14 +34,15 @@ class Negatives:
         self._pool = vocabulary.spellings[len(SPECIALS) :]
         tokens, lengths = vocabulary.encode(sentences, words)
         self._chain = Chain(tokens, lengths, len(vocabulary))
+        self._others = _of_known_words(vocabulary, given.get(OTHER, ()))
+        given = {**given, OTHER: self._others} if OTHER in given else given
         self._given = {kind: vocabulary.encode(texts, words) for kind, texts in given.items()}
-        self._others = given.get(OTHER, ())
         self.unknown = float((tokens == UNK).sum() / max(1, lengths.sum() - len(lengths)))
         """How often a word of the corpus is not known."""
 
     @cached_property
     def _splices(self) -> Splices:
-        return Splices(self._sentences, self._others)
+        return Splices(self._sentences, self._others, frozenset(self._pool))
 
     def has(self, kind: str) -> bool:
         """Whether there is anything to draw: some kinds need sentences that were given."""
@@ -83,3 +84,9 @@ class Negatives:
         is_word = (tokens != PAD) & (tokens != EOS)
         hidden = is_word & (random.random(tokens.shape) < self.unknown)
         return np.where(hidden, UNK, tokens)
+
+
+def _of_known_words(vocabulary: Vocabulary, texts: Sequence[Sentence]) -> Sequence[Sentence]:
+    """Those that have no unknown word, if there are any: another style has many words that the corpus has not, and
+    what is not known would be taken for its sign."""
+    return [text for text in texts if all(map(vocabulary.has, text))] or texts

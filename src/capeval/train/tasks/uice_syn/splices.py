@@ -17,7 +17,7 @@ from capeval.train.tasks.uice_syn.corpus import Sentence
 # Where a sentence can be taken apart.
 _JOINTS = frozenset({"and", "as", "at", "before", "by", "for", "from", "in", "into", "like", "near", "of", "on", "over",
                      "through", "to", "towards", "while", "with"})  # fmt: skip
-# What an ending begins with: an aim, a manner, a likeness, a reason.
+# What an ending begins with: an aim, a manner, a likeness, a reason; or a participle.
 _BEGIN = frozenset(
     {"and", "as", "because", "for", "if", "in", "like", "so", "to", "towards", "while", "with", "without"}
 )
@@ -35,16 +35,16 @@ _BEGINNING = 3  # words that are left of a sentence, at least
 class Splices:
     """Ends sentences with endings of others."""
 
-    def __init__(self, sentences: Sequence[Sentence], others: Sequence[Sentence]) -> None:
+    def __init__(self, sentences: Sequence[Sentence], others: Sequence[Sentence], known: Set[str]) -> None:
         """Of the endings the half is taken that has most of the other style's words: the rest is as plain as the
-        corpus's own (`in the broad daylight`)."""
+        corpus's own (`in the broad daylight`). All of their words are `known`: what is not known is no sign of a
+        style."""
         own, theirs = (Counter(chain.from_iterable(texts)) for texts in (sentences, others))
         every, all_theirs = max(1, sum(own.values())), max(1, sum(theirs.values()))
 
         def strange(word: str) -> float:
             return float(np.log((theirs[word] + 1) / all_theirs) - np.log((own[word] + 1) / every))
 
-        known = own.keys() | theirs.keys()
         endings = [ending for text in others for ending in _endings(text, known)]
         how = np.array([np.mean([strange(word) for word in ending]) for ending in endings])
         self.endings = [endings[place] for place in np.flatnonzero(how >= np.median(how))] if endings else []
@@ -59,14 +59,14 @@ class Splices:
 
 def _endings(text: Sentence, known: Set[str]) -> Iterator[Sentence]:
     for place in range(max(1, len(text) - _MOST), len(text) - _FEWEST + 1):
-        if text[place] in _BEGIN:
+        if text[place] in _BEGIN or text[place].endswith("ing"):
             ending = [_in_present(word, known) for word in text[place:]]
-            if all(word not in _TOLD for word in ending):
+            if all(word in known and word not in _TOLD for word in ending):
                 yield ending
 
 
 def _in_present(word: str, known: Set[str]) -> str:
-    """`loved` -> `loves`, `looked` -> `looks`: what the sentences have; the rest stays."""
+    """`loved` -> `loves`, `looked` -> `looks`: what is known; the rest stays."""
     if word.endswith("ed"):
         return next((each for each in (f"{word[:-1]}s", f"{word[:-2]}s") if each in known), word)
     return _PRESENT.get(word, word)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Syntax
-from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
+from capeval.runtime.uice import SYNTAX, VOCABULARY, probability, syntax_outputs
 from capeval.text.tokenize import tokenize
 from capeval.text.vocabulary import PAD, SPECIALS, UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_length, count_of
@@ -30,8 +30,6 @@ from capeval.types import Floats, Longs
 START = "start"
 """A style to go on from, its name or its folder: its words and weights."""
 _BLOCK = 500  # sentences at once in validation
-_HIDDEN = 3  # of each so many human sentences, one is also read with a word unknown
-_MARGIN = 1.0  # by which an unknown word is to lower the logit
 
 
 class UiceSynTask(Task[Syntax]):
@@ -103,7 +101,6 @@ class UiceSynTask(Task[Syntax]):
                 np.concatenate([self.tokens[human], others[other]]),
                 np.concatenate([self.lengths[human], ends[other]]),
                 len(human),
-                random,
             )
 
     def _drawn(self, rows: Longs, random: np.random.Generator) -> tuple[Longs, Longs]:
@@ -116,27 +113,19 @@ class UiceSynTask(Task[Syntax]):
                 tokens[some], lengths[some] = self.negatives.draw(kind, rows[some], random)
         return tokens, lengths
 
-    def _batch(self, tokens: Longs, lengths: Longs, human: int, random: np.random.Generator) -> Batch:
+    def _batch(self, tokens: Longs, lengths: Longs, human: int) -> Batch:
         is_human = np.arange(len(tokens)) < human
-        # Of those that people wrote: where a wrong word becomes unknown, a sentence may well sound better.
-        some = random.permutation(human)[: -(-human // _HIDDEN)]
-        hidden = self.negatives.hidden_word(tokens[some, : lengths[some].max(initial=1)], lengths[some], random)
         return {
             "tokens": torch.from_numpy(tokens[:, : lengths.max()]),
             "lengths": torch.from_numpy(lengths),
             "human": torch.from_numpy(is_human.astype(np.float32)),
-            "some": torch.from_numpy(some),
-            "hidden": torch.from_numpy(hidden),
         }
 
     def loss(self, model: Syntax, batch: Batch) -> Tensor:
-        """Over all steps of a sentence, of which each says human or not (equation 9); sentences weigh the same.
-
-        Beside it, for some human ones: what a word that is not known fails to take from their last step.
-        """
+        """Over all steps of a sentence, of which each says human or not (equation 9); sentences weigh the same."""
+        settle_unknown(model, self.config.rarest)
         tokens, lengths, human = batch["tokens"], batch["lengths"], batch["human"]
         total = tokens.new_zeros((), dtype=torch.float32)
-        last = torch.zeros_like(human)
         # By length: half as much is read where short and long sentences are read apart.
         for rows in torch.argsort(lengths, stable=True).chunk(2):
             some = tokens[rows, : int(lengths[rows[-1]])]
@@ -144,12 +133,6 @@ class UiceSynTask(Task[Syntax]):
             is_step = torch.arange(some.shape[1], device=some.device) < lengths[rows, None]
             each = F.binary_cross_entropy_with_logits(logits, human[rows, None].expand_as(logits), reduction="none")
             total = total + ((each * is_step).sum(1) / lengths[rows]).sum()
-            last[rows] = logits.detach().gather(1, lengths[rows, None] - 1)[:, 0]
-        some = batch["some"]
-        if self.config.unknown and len(some):
-            after = model(batch["hidden"]).gather(1, lengths[some, None] - 1)[:, 0]
-            too_much = F.relu(after - last[some] + _MARGIN).mean()
-            total = total + self.config.unknown * len(tokens) * too_much
         return total / len(tokens)
 
     def validate(self, model: Syntax) -> dict[str, float]:
@@ -182,7 +165,8 @@ class UiceSynTask(Task[Syntax]):
         for start in range(0, len(tokens), _BLOCK):
             block = slice(start, start + _BLOCK)
             logits = model(torch.from_numpy(tokens[block, : lengths[block].max()]).to(device))
-            parts.append(torch.sigmoid(logits[torch.arange(len(logits)), lengths[block] - 1]).cpu().numpy())
+            last = logits[torch.arange(len(logits)), lengths[block] - 1].cpu().numpy()
+            parts.append(probability(last - self.config.price * (tokens[block] == UNK).sum(1)).astype(np.float32))
         return np.concatenate(parts)
 
     def export(self, model: Syntax, folder: Path) -> tuple[str, ...]:
@@ -205,7 +189,8 @@ class UiceSynTask(Task[Syntax]):
 
 
 def settle_unknown(model: Syntax, share: float) -> None:
-    """Gives unknown words the mean vector of the rarest words, which stand last; what is validated and kept has it."""
+    """Gives unknown words the mean vector of the rarest words, which stand last; it is trained, validated and kept with
+    it."""
     vectors = model.words.weight.data
     if count := round(share * (len(vectors) - len(SPECIALS))):
         vectors[UNK] = vectors[-count:].mean(0)
