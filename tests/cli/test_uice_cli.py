@@ -45,7 +45,8 @@ def test_explain_shows_both_parts(tmp_path: Path) -> None:
     done = run("explain", "uice", "two dogs on the green grass", "--image", tmp_path / "grass.png")
     assert done.exit_code == 0, done.output
     assert [line.split()[0] for line in done.output.splitlines() if line.startswith("uice")] == [
-        "uice", "uice_sem", "uice_syn", "uice_sem", "uice_syn",
+        "uice", "uice_sem", "uice_syn",  # the whole, and a line for each part
+        "uice_sem", "uice_sem", "uice_syn(style=photo)", "uice_syn",  # then each part under its name
     ]  # fmt: skip
     assert "what it adds" in done.output
     assert "█" in done.output

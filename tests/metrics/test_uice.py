@@ -316,7 +316,7 @@ def test_an_unknown_word_is_no_sign_of_a_person() -> None:
     before = np.repeat(judged([" ".join(words) for words in plain], "photo"), [len(words) for words in plain])
     assert (judged(hidden, "photo") > before).mean() < 0.01
     # Nor does it make a person's caption of what sounds like a system's.
-    machine = "a group of people sitting at a table with food".split()
+    machine = ["a", "group", "of", "people", "sitting", "at", "a", "table", "with", "food"]
     assert judged([" ".join([*machine[:i], "xqzzv", *machine[i + 1 :]]) for i in range(10)], "photo").max() < 0.2
 
 
