@@ -15,6 +15,7 @@ import stream_maker as maker
 from capeval.errors import DataError
 from capeval.stream.folder import Folder
 from capeval.stream.forms import form_of, opened_shard
+from capeval.stream.forms.guess import row_count
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -169,6 +170,19 @@ def test_blocks_of_large_rows_are_small(tmp_path: Path, monkeypatch: pytest.Monk
             sizes = [len(rows) for rows in reader.blocks()]
         assert sum(sizes) == 9
         assert max(sizes) <= 4
+
+
+def test_rows_are_counted_or_guessed(tmp_path: Path) -> None:
+    rows = maker.made_rows(400)
+    for ending in ("parquet", "jsonl", "csv", "tar"):
+        paths = maker.write_shards(tmp_path / ending, rows, 2, ending)
+        if ending == "jsonl":
+            packed = tmp_path / "a.jsonl.gz"
+            packed.write_bytes(gzip.compress(Path(paths[0]).read_bytes()))
+            assert row_count([str(packed)]) == pytest.approx(200, rel=0.1)
+        assert row_count(paths) == pytest.approx(400, rel=0.1)
+    (tmp_path / "no.parquet").write_bytes(b"no Parquet")
+    assert row_count([str(tmp_path / "no.parquet")]) == 0
 
 
 def test_the_form_goes_by_the_name() -> None:

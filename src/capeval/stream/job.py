@@ -27,6 +27,7 @@ from capeval.stream import counting
 from capeval.stream.filters import Filter
 from capeval.stream.folder import Folder, expanded, facts_of, is_address
 from capeval.stream.forms import form_of
+from capeval.stream.forms.guess import row_count
 from capeval.stream.selecting import label_for, threshold
 from capeval.stream.sums import document
 from capeval.stream.work import STATE, Job, Report, read_tables, shard_name, table_name
@@ -159,7 +160,7 @@ class _All:
         if not items:
             return
         rows = 0
-        total = sum(self._rows_of(path) for path, _ in items) or None
+        total = row_count([path for path, _ in items]) or None
         with self.run.progress.bar(f"{what} {len(items)} of {len(self.paths)} shards", total, "rows") as show:
 
             def report(done: int) -> None:
@@ -174,17 +175,6 @@ class _All:
                 if record["stop"] or self.job.on_error == "fail":
                     raise DataError(f"{record['problem']}{'' if record['problem'].endswith('.') else '.'} {GO_ON}")
                 self.problems[path] = record["problem"]
-
-    def _rows_of(self, path: str) -> int:
-        """How many rows a shard has, as far as that can be told without reading it."""
-        if form_of(path) != "parquet":
-            return 0
-        from capeval.stream.forms.parquet import row_count
-
-        try:
-            return row_count(path)
-        except DataError:
-            return 0
 
     def _score(self, key: str, tables: Mapping[bool, Frequencies] | None) -> dict[str, Record]:
         records, left = {}, list[Item]()

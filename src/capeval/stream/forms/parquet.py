@@ -161,8 +161,3 @@ def opened_parquet(path: str) -> Iterator[ParquetReader]:
         with _explained(path):
             file = parquet.ParquetFile(stream)
         yield ParquetReader(path, file)
-
-
-def row_count(path: str) -> int:
-    with opened_parquet(path) as reader:
-        return int(reader.file.metadata.num_rows)

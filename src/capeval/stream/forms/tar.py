@@ -26,7 +26,7 @@ _LARGEST_PART = 1 << 28
 SCORES = "scores.json"
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     info: tarfile.TarInfo
     data: bytes
 
@@ -34,7 +34,7 @@ class _Part(NamedTuple):
 class Sample:
     def __init__(self, key: str) -> None:
         self.key = key
-        self.parts: dict[str, _Part] = {}
+        self.parts: dict[str, Part] = {}
         self.fields: dict[str, Any] = {}
         self.problem = ""
 
@@ -85,16 +85,16 @@ class TarReader:
         return chain(self._first, self._blocks)
 
     def _read(self, stream: IO[bytes]) -> Iterator[TarRows]:
-        samples, size, begin = list[Sample](), 0, 0
-        for sample in _samples(stream, self.path):
+        ready, size, begin = list[Sample](), 0, 0
+        for sample in samples(stream, self.path):
             sample.decode()
-            samples.append(sample)
+            ready.append(sample)
             size += sum(len(part.data) for part in sample.parts.values())
-            if len(samples) >= BLOCK_ROWS or size >= BLOCK_BYTES:
-                yield TarRows(samples, begin)
-                samples, size, begin = [], 0, begin + len(samples)
-        if samples:
-            yield TarRows(samples, begin)
+            if len(ready) >= BLOCK_ROWS or size >= BLOCK_BYTES:
+                yield TarRows(ready, begin)
+                ready, size, begin = [], 0, begin + len(ready)
+        if ready:
+            yield TarRows(ready, begin)
 
     def writer(self, stream: Writing, labels: Sequence[str]) -> TarWriter:
         refuse_repeated(self.header, labels, self.path)
@@ -118,7 +118,7 @@ class _Tail:
         return self._last == bytes(tarfile.BLOCKSIZE)
 
 
-def _samples(stream: IO[bytes], path: str) -> Iterator[Sample]:
+def samples(stream: IO[bytes], path: str) -> Iterator[Sample]:
     """Parts of one sample stand together."""
     current: Sample | None = None
     ending_with = _Tail(stream)
@@ -142,7 +142,7 @@ def _samples(stream: IO[bytes], path: str) -> Iterator[Sample]:
                 data = source.read() if source else b""
                 if len(data) != info.size:
                     raise tarfile.ReadError("unexpected end of data")
-                current.parts[ending.lower()] = _Part(info, data)
+                current.parts[ending.lower()] = Part(info, data)
         if not ending_with.zeros():
             raise tarfile.ReadError("the end is missing")
     except (tarfile.TarError, EOFError) as problem:
