@@ -192,14 +192,15 @@ def equal(folder: Path, options: argparse.Namespace) -> str:
     import pyarrow.parquet as pq
 
     from capeval.evaluate import evaluate
+    from capeval.io.captions.texts import cleaned
     from capeval.types import Dataset
 
     metrics = ["bleu", "rouge_l", "cider_d", "cider_d(df=coco-val2014)"]
     shards = _some(folder, options.equal_rows, 4)
     run = score(shards, metrics, folder / "equal")
     found = pa.concat_tables([pq.read_table(path) for path in sorted((folder / "equal").glob("*.parquet"))])
-    images, captions = found["image_id"].to_pylist(), found["caption"].to_pylist()
-    sets = [tuple(each) for each in found["references"].to_pylist()]
+    images, captions = found["image_id"].to_pylist(), cleaned(found["caption"].to_pylist())
+    sets = [tuple(cleaned(each)) for each in found["references"].to_pylist()]  # as all files are read
     whole = evaluate(Dataset(images, images, captions, sets, range(len(sets))), metrics)
     shown = json.loads(run.output[run.output.index("{") : run.output.rindex("}") + 1])
     rows = []

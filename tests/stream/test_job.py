@@ -7,6 +7,7 @@ import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,18 @@ def test_what_a_killed_run_left_is_cleared(tmp_path: Path, rows: list[dict[str, 
     (out / ".capeval" / "000.parquet.json").write_bytes(b"{")
     scored(shards, out, metrics=("rouge_l",))
     assert not list(out.rglob("*.capeval-tmp"))
+
+
+def test_what_a_lost_worker_left_is_cleared_too(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    shards = maker.write_shards(tmp_path / "in", rows, 2)
+
+    class Losing(Local):
+        def run(self, *arguments: Any) -> Iterator[Any]:
+            (tmp_path / "out" / ".000.parquet.2-cd.capeval-tmp").write_bytes(b"half")
+            yield from super().run(*arguments)
+
+    score_shards(shards, job(tmp_path / "out", ("rouge_l",)), Losing(1))
+    assert not list((tmp_path / "out").rglob("*.capeval-tmp"))
 
 
 def test_two_jobs_do_not_write_into_one_folder(tmp_path: Path, rows: list[dict[str, Any]]) -> None:

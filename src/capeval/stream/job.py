@@ -72,9 +72,15 @@ def score_shards(
     state = output.inside(STATE)
     state.make()
     with _alone_with(job.output, state):
-        for folder in (output, state):
-            folder.remove_leftovers()
-        return _All(job, paths, runner, run, output, state).done(resamples, seed)
+        _clear(output, state)
+        done = _All(job, paths, runner, run, output, state).done(resamples, seed)
+        _clear(output, state)  # of workers that were lost
+        return done
+
+
+def _clear(*folders: Folder) -> None:
+    for folder in folders:
+        folder.remove_leftovers()
 
 
 def _checked(shards: Iterable[str], job: Job) -> list[str]:
