@@ -58,7 +58,7 @@ def main(
     run = Run(threads=1)
     inputs = Inputs(data, files, run=run)
     functions: dict[str, Scoring] = {}
-    for name, expressions in networks(features(), MORE if files else ()).items():
+    for name, expressions in networks(features(wmd="wmd"), MORE if files else ()).items():
         folder = work / name.replace(" ", "-")
         if not (folder / "network.npz").is_file():
             config = Config(features=expressions, images=pictures, sources=sources, **RATES)

@@ -48,16 +48,15 @@ def authors_network(path: Path, low: Array, high: Array) -> Network:
 def main(weights: Path, data: str | None, spice: str, resamples: int) -> None:
     """Prints the authors' network and ours on Composite and PASCAL-50S."""
     run = Run()
-    expressions = features(spice)
+    expressions, unit = features(spice, "wmd"), features(spice)
     zero, one = np.zeros(len(expressions)), np.ones(len(expressions))
     one[_CIDER] = 10.0
     ours = open_judge("nneval").network
     plain, fitted = authors_network(weights, zero, one), authors_network(weights, ours.low, ours.high)
-    unit = tuple("wmd(normalize=true)" if each == "wmd" else each for each in expressions)
     functions = [
         scoring("authors_0_to_1", plain, expressions, run),
         scoring("authors_0_to_1_unit_vectors", plain, unit, run),
-        scoring("authors_our_ranges", fitted, expressions, run),
+        scoring("authors_our_ranges_unit_vectors", fitted, unit, run),
     ]
     settings = Settings(resamples=resamples)
     for name, variants in (("composite", ["published"]), ("composite-no-8k", ["published"]), ("pascal-50s", ["votes"])):

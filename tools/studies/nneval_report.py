@@ -17,7 +17,7 @@ from nneval_common import scoring, single
 
 from capeval.bench import Settings
 from capeval.bench import run as bench
-from capeval.metrics.nneval import CHECKPOINTS, features
+from capeval.metrics.nneval import CHECKPOINTS, FEATURES
 from capeval.run import Run
 from capeval.runtime.nneval import open_judge
 
@@ -47,11 +47,11 @@ def main(
 ) -> None:
     """Prints Markdown tables."""
     run = Run(threads=threads)
-    functions = [scoring("nneval", open_judge(CHECKPOINTS["fast"]).network, features(), run)]
+    functions = [scoring("nneval", open_judge(CHECKPOINTS["fast"]).network, FEATURES["fast"], run)]
     if official:
         network = open_judge(CHECKPOINTS["official"]).network
-        functions.append(scoring("nneval(spice=official)", network, features("spice"), run))
-    singles = dict.fromkeys([*features(), *(["spice"] if official else []), *extra])
+        functions.append(scoring("nneval(spice=official)", network, FEATURES["official"], run))
+    singles = dict.fromkeys([*FEATURES["fast"], "wmd", *(["spice"] if official else []), *extra])
     functions += [single(each, run) for each in singles]
     for name in only or BENCHMARKS:
         found = bench(

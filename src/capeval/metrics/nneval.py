@@ -23,12 +23,13 @@ CHECKPOINTS = {"fast": "nneval", "official": "nneval-official"}
 """The networks that come with capeval, by the parser of SPICE."""
 
 
-def features(spice: str = "spice_fast") -> tuple[str, ...]:
+def features(spice: str = "spice_fast", wmd: str = "wmd(normalize=true)") -> tuple[str, ...]:
     """The eight metrics of the paper, in its order."""
-    return ("meteor", "wmd", "bleu_1", "bleu_2", "bleu_3", "bleu_4", spice, "cider_d(df=coco-val2014)")
+    return ("meteor", wmd, "bleu_1", "bleu_2", "bleu_3", "bleu_4", spice, "cider_d(df=coco-val2014)")
 
 
-_FEATURES = {"fast": features(), "official": features("spice")}
+FEATURES = {"fast": features(), "official": features("spice", "wmd")}
+"""What the networks that come with capeval are made of."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Nneval(Composite):
         names=("nneval", "nneval_clipped"),
         summary="Probability that the caption is human, by a network over the scores of eight metrics",
         citation="Sharif et al. 2018, NNEval: Neural Network Based Evaluation Metric for Image Captioning (ECCV)",
+        revision=2,
         on_request=("nneval_clipped",),
     )
 
@@ -57,7 +59,7 @@ class Nneval(Composite):
             self._judge()  # what it is made of cannot be told without it
 
     def made_of(self) -> tuple[str, ...]:
-        return self._judge().features if self.checkpoint else _FEATURES[self.spice]
+        return self._judge().features if self.checkpoint else FEATURES[self.spice]
 
     def stats(self, corpus: Corpus) -> Array:
         """Columns: the score, and the share of its features that lay beyond what training saw."""
@@ -116,7 +118,7 @@ class Nneval(Composite):
         from capeval.runtime.nneval import open_judge
 
         found = open_judge(self.checkpoint or CHECKPOINTS[self.spice], run)
-        if not self.checkpoint and found.features != _FEATURES[self.spice]:
+        if not self.checkpoint and found.features != FEATURES[self.spice]:
             raise CheckpointError(
                 f"{found.checkpoint.folder}: made of other metrics than this version of capeval knows"
             )
