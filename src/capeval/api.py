@@ -61,7 +61,7 @@ def score(
     References may stand in the rows of the candidates. Metrics that need nothing but pictures go without.
     """
     if isinstance(candidates, list | tuple) and isinstance(references, list | tuple):
-        _refuse_unequal(candidates, references)
+        refuse_unequal(candidates, references)
     run = _run(tokenizer, threads)
     reading = _reading(reading, references)
     known = None if references is None else _references(references, reading)
@@ -225,7 +225,7 @@ def _run(tokenizer: str, threads: int | None, progress: Progress | None = None) 
     return replace(usual, threads=threads or usual.threads, progress=progress or usual.progress)
 
 
-def _refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> None:
+def refuse_unequal(candidates: Sequence[Any], references: Sequence[Any]) -> None:
     """Lists without ids belong together by position, so one longer than the other is a mistake."""
     by_position = bool(candidates) and all(isinstance(caption, str) for caption in candidates)
     if by_position and len(candidates) != len(references):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,13 @@ def evaluate(
     run: Run | None = None,
     *,
     lenient: bool | None = None,
+    so_far: Callable[[Result], None] | None = None,
 ) -> Result:
     """Scores a dataset with the given metric expressions.
 
     Without any, every metric is used that can be: those that lack a package, a file, references or pictures are named
-    in a note. `lenient` does so with given metrics too, or (False) makes it an error.
+    in a note. `lenient` does so with given metrics too, or (False) makes it an error. `so_far` is shown the result
+    after each metric.
     """
     run = run or Run()
     lenient = metrics is None if lenient is None else lenient
@@ -50,12 +52,18 @@ def evaluate(
         try:
             check_needs(selection.metric, dataset)
             scored.append(_score(selection, corpus, digest))
+            if so_far:
+                so_far(_result(dataset, scored, run))
         except Unavailable as problem:
             if not lenient:
                 raise
             run.progress.left_out(selection.metric.info.name, problem)
     if not scored and metrics is None:
         raise CapevalError("there is no metric that needs no more than what is given")
+    return _result(dataset, scored, run)
+
+
+def _result(dataset: Dataset, scored: Sequence[Scored], run: Run) -> Result:
     hashes, counts = _reference_columns(dataset)
     pictures = dataset.features if any(each.pictures for each in scored) else None
     return Result(

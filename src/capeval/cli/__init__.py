@@ -29,6 +29,7 @@ COMMANDS = {
     "robust": "robust",
     "features": "features",
     "report": "report",
+    "serve": "serve",
     "train": "train",
     "lece-system": "lece_system",
     "caption": "caption",
