@@ -70,7 +70,7 @@ demo: setup
 	$(BIN)/capeval report demo-out/scores.json demo-out/each.jsonl demo-out/comparison.json demo-out/curves.json \
 	  demo-out/pictures.json \
 	  -r $(DEMO)/references.json --title "capeval demo" -o demo-out/report.html
-	@echo "Open demo-out/report.html, comparison.html (two systems) and pictures.html (with pictures) in a browser."
+	@echo "Open demo-out/report.html in a browser, or look at captions with: $(BIN)/capeval serve --open"
 
 test: setup
 	$(BIN)/python -m pytest -n auto -q

@@ -79,6 +79,8 @@ class Compared:
     signatures: dict[str, str]
     result: Result
     """Of both systems, `a` and `b`, caption by caption."""
+    rows: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """Of systems that come from one result: which rows of it are compared."""
 
     @property
     def verdict(self) -> str:
@@ -149,12 +151,31 @@ def compare(
     run = _run(tokenizer, threads, progress)
     dataset.features = open_pictures(images, features, run)
     result = evaluate(dataset, metrics, run)
-    half = len(both.ids) // 2
+    return _compared(result, resamples, seed, run.progress)
+
+
+def compare_systems(result: Result, a: str, b: str, *, resamples: int = 1000, seed: int = 0) -> Compared:
+    """Two systems of one result, on the captions that both have; nothing is scored again."""
+    places: dict[str, dict[str, int]] = {a: {}, b: {}}
+    for row, (key, system) in enumerate(zip(result.ids, result.systems)):
+        if system in places:
+            places[system][key] = row
+    shared = [key for key in places[a] if key in places[b]]
+    if a == b or not shared:
+        raise DataError(f"{a} and {b} have no captions with the same ids, so that they cannot be compared")
+    rows = [*(places[a][key] for key in shared), *(places[b][key] for key in shared)]
+    found = _compared(result.rows(rows), resamples, seed, Progress())
+    return replace(found, rows=(tuple(rows[: len(shared)]), tuple(rows[len(shared) :])))
+
+
+def _compared(result: Result, resamples: int, seed: int, progress: Progress) -> Compared:
+    """The first half of the rows with the second."""
+    half = len(result) // 2
     numbers: dict[str, int] = {}
     groups = np.array([numbers.setdefault(image, len(numbers)) for image in result.images[:half]], np.intp)
     comparisons = {}
     for each in result.scored:
-        run.progress.step(f"resampling {each.metric.info.name}")
+        progress.step(f"resampling {each.metric.info.name}")
         found = compare_stats(each.metric, each.stats[:half], each.stats[half:], groups, resamples=resamples, seed=seed)
         comparisons.update({key: found[column] for key, column in zip(each.labels, each.columns, strict=True)})
     return Compared(half, comparisons, result.signatures, result)

@@ -95,7 +95,7 @@ def scores(columns: Mapping[str, Mapping[str, float]]) -> str:
     return table(["metric", *(name or "score" for name in columns)], rows)
 
 
-def explanations(documents: Sequence[ExplanationDocument]) -> str:
+def explanations(documents: Sequence[ExplanationDocument], *, folded: bool = False) -> str:
     """What the scores of a caption come from, part by part: words, facts, and the table to be unfolded."""
     parts = []
     for place, each in enumerate(documents):
@@ -116,6 +116,6 @@ def explanations(documents: Sequence[ExplanationDocument]) -> str:
         parts.append(f'<p class="quiet">{facts}</p>' if facts else "")
         if each.rows:
             inside = table(list(each.rows[0]), [list(row.values()) for row in each.rows])
-            opened = " open" if len(documents) == 1 else ""
+            opened = " open" if len(documents) == 1 and not folded else ""
             parts.append(f"<details{opened}><summary>{len(each.rows)} rows</summary>{inside}</details>")
     return "".join(parts)

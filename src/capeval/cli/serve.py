@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from capeval.cli.common import options
-from capeval.cli.paths import Command
+from capeval.cli.paths import Command, Reads
 from capeval.errors import MissingExtra
 
 
@@ -16,6 +16,7 @@ from capeval.errors import MissingExtra
     click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free."),
     click.option("--token", envvar="CAPEVAL_TOKEN", metavar="TEXT",
                  help="What clients must show; else one is made up where it is needed. Also CAPEVAL_TOKEN."),
+    click.option("--board", metavar="FILE", type=Reads(), help="A leaderboard to show: JSON of `capeval bench all`."),
     click.option("--open", "open_", is_flag=True, help="Open the page in the browser."),
     click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="Jobs worked on at once."),
     click.option("--max-rows", type=click.IntRange(1), default=200_000, show_default=True,
@@ -27,6 +28,7 @@ def serve_command(
     host: str,
     port: int,
     token: str | None,
+    board: str | None,
     open_: bool,
     jobs: int,
     max_rows: int,
@@ -51,4 +53,4 @@ def serve_command(
     from capeval.web.settings import MEGABYTE, Limits, Settings
 
     limits = Limits(rows=max_rows, body_bytes=max_megabytes * MEGABYTE, seconds=max_seconds)
-    serve(Settings(host=host, port=port, token=token or "", jobs=jobs, limits=limits), open_browser=open_)
+    serve(Settings(host=host, port=port, token=token or "", jobs=jobs, limits=limits), board=board, open_browser=open_)

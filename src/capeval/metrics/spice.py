@@ -49,7 +49,7 @@ class Spice(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """For each kind: matched tuples, tuples of the candidate, tuples of the references."""
-        tuples = self._tuples(tokenised(corpus.pieces), corpus.run)
+        tuples = self.tuples(tokenised(corpus.pieces), corpus.run)
         return corpus.engine.scene_stats(*number_tuples(tuples), corpus.rows, corpus.threads)
 
     def per_sample(self, stats: Array) -> Array:
@@ -73,7 +73,7 @@ class Spice(Metric):
         self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
     ) -> list[Explanation]:
         texts = [" ".join(tokens) for tokens in (candidate, *references)]
-        ours, *theirs = self._tuples(texts, run)
+        ours, *theirs = self.tuples(texts, run)
         found = explain(ours, [each for tuples in theirs for each in tuples])
         rows = [
             (fate, "(" + ", ".join(str(part) for part in each) + ")")
@@ -89,7 +89,8 @@ class Spice(Metric):
             return {"tuples": file_digest(self.parses)[:12]}
         return {"grammar": official_parser(run).grammar.digest[:12], "parser": str(REVISION)}
 
-    def _tuples(self, captions: list[str], run: Run) -> list[list[SceneTuple]]:
+    def tuples(self, captions: list[str], run: Run) -> list[list[SceneTuple]]:
+        """The tuples of each tokenised caption."""
         if self.parses:
             return tuples_from_file(self.parses, captions)
         return tuples_of(captions, self.parser, run)

@@ -27,10 +27,7 @@ def render(
     """The page, what it comes to on top; `drawn` is told the title of each figure before it is drawn."""
     page = _Page(drawn)
     body = "".join(page.section(section, 2) for section in sections)
-    css, js = _file("page.css"), _file("page.js")
-    light = " ".join(f"--{role}: {color};" for role, color in LIGHT.items())
-    bright, dark = COLORS
-    css = css.replace("/*LIGHT*/", f"  {light} {bright}").replace("/*DARK*/", dark) + STYLE
+    css, js = style(), script()
     told = "".join(f"<p>{_text(each)}</p>" for each in verdicts)
     verdict = f'<div class="verdict" role="note" aria-label="In short">{told}</div>' if told else ""
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
@@ -62,6 +59,22 @@ def render(
 </body>
 </html>
 """
+
+
+def inside(sections: Sequence[Section]) -> str:
+    """The sections alone, for a page that has `style` and `script` from elsewhere."""
+    page = _Page(lambda title: None)
+    return "".join(page.section(section, 2) for section in sections)
+
+
+def style() -> str:
+    light = " ".join(f"--{role}: {color};" for role, color in LIGHT.items())
+    bright, dark = COLORS
+    return _file("page.css").replace("/*LIGHT*/", f"  {light} {bright}").replace("/*DARK*/", dark) + STYLE
+
+
+def script() -> str:
+    return _file("page.js")
 
 
 def encoded(text: str) -> bytes:

@@ -112,7 +112,7 @@ def captions_section(rows: CaptionScores) -> Section:
     scores = {name: values for name, values in rows.scores.items() if np.isfinite(values).any()}
     if not scores:
         return Section("Scores of each caption", [Text("No metric has a score for any of these captions.")])
-    ranks = {name: _percentiles(values) for name, values in scores.items()}
+    ranks = {name: percentiles(values) for name, values in scores.items()}
     below = [_side_by_side(rows, scores, ranks), _distributions(rows, scores)]
     if len(scores) > 1 and len(rows) > 2:
         below.append(_correlations(ranks))
@@ -166,7 +166,7 @@ def _shape(label: str, values: Array, low: float, high: float, bins: int) -> Sha
     return Shape(label, found["rows"], found["quantiles"], found["shares"])
 
 
-def _percentiles(values: Array) -> Array:
+def percentiles(values: Array) -> Array:
     """The share of captions with a lower score, ties counted half; NaN stays."""
     known = np.isfinite(values)
     _, place, counts = np.unique(values[known], return_inverse=True, return_counts=True)

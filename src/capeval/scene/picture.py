@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from capeval.engine.scene import alike
+
 if TYPE_CHECKING:
     from capeval.engine.scene import Concept, ConceptGraph
 
@@ -31,6 +33,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 class _Box:
     label: str
     kind: str
+    is_hollow: bool = False
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
@@ -53,12 +56,20 @@ class _Block:
         return (1 + len(self.below)) * HEIGHT + len(self.below) * GAP / 2
 
 
-def svg(graph: ConceptGraph) -> str:
-    """The picture as the text of an SVG file."""
-    objects = {id(each): _Block(_box(each, "object"), []) for each in graph.objects}
+def svg(graph: ConceptGraph, other: ConceptGraph | None = None) -> str:
+    """The picture as the text of an SVG file; where another graph is given, what that one lacks is hollow."""
+    known = None if other is None else other.tuples()
+
+    def box(each: tuple[Concept, ...], concept: Concept, kind: str) -> _Box:
+        return _box(concept, kind, known is not None and not any(alike(each, one) for one in known))
+
+    objects = {id(each): _Block(box((each,), each, "object"), []) for each in graph.objects}
     for owner, attribute in graph.attributes:
-        objects[id(owner)].below.append(_box(attribute, "attribute"))
-    relations = [(id(one), _Block(_box(each, "relation"), []), id(other)) for one, each, other in graph.relations]
+        objects[id(owner)].below.append(box((owner, attribute), attribute, "attribute"))
+    relations = [
+        (id(one), _Block(box((one, each, thing), each, "relation"), []), id(thing))
+        for one, each, thing in graph.relations
+    ]
     _choose_columns(objects, relations)
     blocks = [*objects.values(), *(block for _, block, _ in relations)]
     links = [(objects[subject], block) for subject, block, _ in relations]
@@ -70,9 +81,9 @@ def svg(graph: ConceptGraph) -> str:
     return "\n".join([_opening(width, height), *lines, *boxes, "</svg>"])
 
 
-def _box(concept: Concept, kind: str) -> _Box:
+def _box(concept: Concept, kind: str, is_hollow: bool) -> _Box:
     label = _FORBIDDEN.sub("\ufffd", str(concept))
-    return _Box(label, kind, width=_text_width(label) + 18)
+    return _Box(label, kind, is_hollow, width=_text_width(label) + 18)
 
 
 def _text_width(text: str) -> float:
@@ -170,10 +181,14 @@ def _stem(block: _Block) -> str:
 
 def _drawn(box: _Box) -> str:
     corner = 3 if box.kind == "object" else HEIGHT / 2
+    color = COLORS[box.kind]
+    fill, ink, edge = ("#ffffff", color, f' stroke="{color}" stroke-width="1.5" stroke-dasharray="4 2"')
+    if not box.is_hollow:
+        fill, ink, edge = color, "#ffffff", ""
     return (
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{HEIGHT}" rx="{corner}" '
-        f'fill="{COLORS[box.kind]}"/><text x="{box.x + box.width / 2:.1f}" y="{box.middle + FONT_SIZE / 3:.1f}" '
-        f'text-anchor="middle" fill="#ffffff">{escape(box.label)}</text>'
+        f'fill="{fill}"{edge}/><text x="{box.x + box.width / 2:.1f}" y="{box.middle + FONT_SIZE / 3:.1f}" '
+        f'text-anchor="middle" fill="{ink}">{escape(box.label)}</text>'
     )
 
 

@@ -6,20 +6,24 @@ import secrets
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import uvicorn
 
 from capeval.errors import CapevalError
+from capeval.io.files import PathLike
 from capeval.web.app import make_app
 from capeval.web.guard import impatient
+from capeval.web.opening import read_board
 from capeval.web.settings import Settings, is_loopback
 
 _IDLE = 10
 """Seconds after which a connection without requests is closed."""
 
 
-def serve(settings: Settings, *, open_browser: bool = False) -> None:
+def serve(settings: Settings, *, board: PathLike | None = None, open_browser: bool = False) -> None:
     """Until it is interrupted. The address is told on standard error."""
+    shown = None if board is None else read_board(Path(board))
     listening = _socket(settings)
     port = listening.getsockname()[1]
     settings = replace(settings, port=port)
@@ -32,7 +36,7 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
 
         webbrowser.open(address)
     config = uvicorn.Config(
-        make_app(settings),
+        make_app(settings, shown),
         http=impatient(settings.limits.head_seconds),
         ws="none",
         log_level="warning",
