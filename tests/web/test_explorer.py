@@ -12,7 +12,7 @@ import pytest
 
 from capeval.web.settings import Limits, Settings
 
-from .conftest import Listening
+from .served import Listening
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
 pytest.importorskip("capeval_models", reason="the sample is scored by learned metrics too")

@@ -22,7 +22,7 @@ import pytest
 from capeval.web.jobs import sweep
 from capeval.web.settings import Settings, is_loopback
 
-from .conftest import CAPTIONS, LIMITS, scored, served
+from .served import CAPTIONS, LIMITS, scored, served
 from .test_rest import picture
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from .conftest import CAPTIONS
+from .served import CAPTIONS
 
 SMALL = {**CAPTIONS, "metrics": ["bleu", "rouge_l"]}
 

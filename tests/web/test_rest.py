@@ -14,7 +14,7 @@ import pytest
 import capeval
 from capeval.web.settings import Settings
 
-from .conftest import CAPTIONS, LIMITS, QUICK, scored, served
+from .served import CAPTIONS, LIMITS, QUICK, scored, served
 
 
 def test_scores_are_those_of_the_library(client: Any) -> None:

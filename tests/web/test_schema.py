@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from . import served  # noqa: F401  skips where there is no server
+
 schemathesis = pytest.importorskip("schemathesis", reason="requests are made up by schemathesis")
 hypothesis = pytest.importorskip("hypothesis")
 

@@ -58,4 +58,4 @@ async def _not_found(request: Request, exc: Exception) -> Response:
 
 def _is_program(request: Request) -> bool:
     """Who asks there is told in JSON what is wrong, and others on a page."""
-    return request.url.path.startswith(("/v1/", "/metrics", "/healthz"))
+    return str(request.url.path).startswith(("/v1/", "/metrics", "/healthz"))

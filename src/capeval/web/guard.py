@@ -181,7 +181,7 @@ def impatient(head_seconds: float) -> type[Any]:
     """uvicorn's protocol, which ends connections whose request does not come: its own waits for ever."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Impatient(H11Protocol):
+    class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
         _late: Any = None
 
         def connection_made(self, transport: Any) -> None:

@@ -247,7 +247,7 @@ def _row(request: Request, view: View) -> int:
 
 
 def _typed(request: Request, desk: Desk) -> str:
-    text = request.query_params.get("caption", "")
+    text = str(request.query_params.get("caption", ""))
     if len(text) > desk.limits.caption_characters:
         raise Refused(f"a caption has at most {desk.limits.caption_characters:,} characters", 413)
     return text
