@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := src/capeval/data/demo
 
 # Installing again is needed when a file comes or goes, or when what is compiled changes; then the stamp has another name.
-INPUTS := pyproject.toml packages/models/pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
+INPUTS := pyproject.toml packages/models/pyproject.toml packages/unified/pyproject.toml CMakeLists.txt $(wildcard src/capeval/engine/cpp/*)
 STAMP := .venv/installed-$(shell (find src -name '*.py' | LC_ALL=C sort; cat $(INPUTS)) | cksum | tr ' ' '-')
 
 # What runs compiled code; what reads files that anybody may have made.
@@ -37,7 +37,7 @@ help:
 
 $(STAMP):
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e packages/models -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e packages/models -e packages/unified -e '.[dev]'
 	@rm -f .venv/installed-*
 	@$(BIN)/python -c "from capeval import engine; print('capeval is set up with the', engine.active(), 'engine' + \
 	  ('' if engine.active() == 'compiled' else ' (no C++17 compiler was found, or the build failed: pip install -v -e . tells)'))"

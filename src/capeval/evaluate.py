@@ -13,7 +13,7 @@ from capeval.corpus import Corpus
 from capeval.errors import CapevalError, DataError, MissingPictures, Unavailable, counted
 from capeval.io.kept import kept_array
 from capeval.metrics.composite import Composite
-from capeval.registry import label, merge, metric_classes, parse_all
+from capeval.registry import complete, label, merge, metric_classes, parse_all
 from capeval.results import Result, Scored, refuse_unless_joinable
 from capeval.run import Run
 from capeval.types import Array, Dataset, Features, Metric, Selection
@@ -41,8 +41,8 @@ def evaluate(
     selections = parse_all(metric_classes() if metrics is None else metrics)
     if not selections:
         raise CapevalError("no metric was asked for")
-    if metrics is not None and dataset.features is None:
-        selections = merge([_without_pictures(selection, run) for selection in selections])
+    has = bool(any(dataset.reference_sets)), dataset.features is not None
+    selections = merge([_for_inputs(selection, *has, run if metrics is not None else None) for selection in selections])
     run.progress.step("reading captions")
     corpus = Corpus(dataset, run)
     digest = _digest(dataset) if run.kept else ""
@@ -94,19 +94,25 @@ def evaluate_blocks(
         yield evaluate(block, wanted, run)
 
 
-def _without_pictures(selection: Selection, run: Run) -> Selection:
-    """The part of a metric that needs no pictures, with a note; the metric itself if it has no such part."""
-    part = selection.metric.without_pictures()
-    if part is None:
+def _for_inputs(selection: Selection, references: bool, pictures: bool, run: Run | None) -> Selection:
+    """What a metric is where references or pictures are missing, with a note; itself where it is nothing else."""
+    metric = selection.metric
+    other = metric.for_inputs(references, pictures)
+    if other is None:
         return selection
-    parts = selection.metric.parts if isinstance(selection.metric, Composite) else ()
-    looks = " and ".join(each.metric.info.name for each in parts if "pictures" in each.metric.needs())
-    name, given = selection.metric.info.name, label(part, part.info.name)
-    run.progress.note(
-        f"{name} cannot be computed: {looks or name} looks at pictures, and there are none. {given}, the part that "
-        "reads the caption alone, is given in its place"
-    )
-    return Selection(part, part.info.usual)
+    other = complete(other)
+    name, given = metric.info.name, label(other, other.info.name)
+    if run is not None and metric.info.name == other.info.name:
+        missing = "references" if pictures else "pictures"
+        run.progress.note(f"there are no {missing}: {given} is given, {name} without the parts that need them")
+    elif run is not None:
+        parts = metric.parts if isinstance(metric, Composite) else ()
+        looks = " and ".join(each.metric.info.name for each in parts if "pictures" in each.metric.needs())
+        run.progress.note(
+            f"{name} cannot be computed: {looks or name} looks at pictures, and there are none. {given}, the part that "
+            "reads the caption alone, is given in its place"
+        )
+    return Selection(other, other.info.usual)
 
 
 def check_needs(metric: Metric, dataset: Dataset) -> None:

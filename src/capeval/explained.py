@@ -9,7 +9,7 @@ from capeval import markup, showing
 from capeval.documents.types import ExplanationDocument, MarkedWord
 from capeval.evaluate import evaluate
 from capeval.metrics.explaining import explain as explain_tokens
-from capeval.registry import label
+from capeval.registry import complete, label
 from capeval.run import Progress, Run
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset, Entry, Explanation, Metric, Picture, Sample, Word
@@ -38,7 +38,8 @@ def explain(
 
     What weighs n-grams by the images scored together uses a table instead: one caption is no corpus.
     """
-    alone = metric.for_one_image()
+    fitting = metric.for_inputs(bool(references), picture is not None)
+    alone = (metric if fitting is None else complete(fitting)).for_one_image()
     image = picture.image if picture else "1"
     dataset = Dataset.from_samples([Sample("1", image, candidate, tuple(references))])
     dataset.features = picture.features if picture else None

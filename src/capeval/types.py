@@ -306,8 +306,8 @@ class Metric:
         """A hint for users without pictures, such as the name of a variant that needs none."""
         return ""
 
-    def without_pictures(self) -> Metric | None:
-        """The part of this metric that needs no pictures, if it has one: it is scored where there are none."""
+    def for_inputs(self, references: bool, pictures: bool) -> Metric | None:
+        """What is scored in its place where there are no references, or no pictures; None: nothing else."""
         return None
 
     def trained_on(self) -> tuple[str, ...]:

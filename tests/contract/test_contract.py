@@ -36,7 +36,7 @@ from capeval.types import Dataset, Floats, Metric, Picture, Sample
 MAXIMUM_IS_REACHED = {"bleu", "rouge", "cider", "cider_d"}
 # Metrics that may like another caption better than the reference itself: one that fits the picture better, or, by a
 # network that is free to weigh features as it learned to, one whose features look more like those of people's captions.
-BEYOND_REFERENCES = {"tiger", "nneval"}
+BEYOND_REFERENCES = {"tiger", "nneval", "unified"}
 # Of the drawn pictures.
 REGIONS, WIDTH = 49, 1280
 
@@ -369,12 +369,15 @@ def test_metrics_do_not_share_score_names() -> None:
 
 def test_what_a_metric_needs_is_asked_for(metric: Metric, small: Dataset) -> None:
     bare = Dataset.from_samples([replace(row, references=()) for row in small])
-    if part := metric.without_pictures():
-        assert list(evaluate(Dataset.from_samples(list(small)), [metric]).scores) == list(part.info.usual)
+    if part := metric.for_inputs(references=True, pictures=False):
+        given = list(evaluate(Dataset.from_samples(list(small)), [metric]).scores)
+        assert given == [label(part, name) for name in part.info.usual]
     elif "pictures" in metric.needs():
         with pytest.raises(Unavailable, match="`images`, or their `features`"):
             evaluate(Dataset.from_samples(list(small)), [metric])
-    if "references" in metric.needs():
+    if part := metric.for_inputs(references=False, pictures=True):
+        assert list(scored(bare, metric).scores) == [label(part, name) for name in part.info.usual]
+    elif "references" in metric.needs():
         with pytest.raises(Unavailable, match="references"):
             scored(bare, metric)
     elif metric.needs():

@@ -54,7 +54,8 @@ def explain_command(
         chosen = parse(metric).metric
     except CapevalError as problem:
         raise click.UsageError(str(problem)) from problem
-    if "references" in chosen.needs() and not references:
+    is_lacking = "references" in chosen.needs() and not references
+    if is_lacking and chosen.for_inputs(references=False, pictures=bool(image)) is None:
         raise click.UsageError(f"{chosen.info.name} compares with references: give one with -r")
     run = Run(tokenizer, progress=Terminal())
     picture = open_picture(image, features, run) if image else None

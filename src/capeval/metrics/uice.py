@@ -53,8 +53,8 @@ class Uice(Composite):
         own = self._checkpoint().facts.get("trained_on", ())
         return tuple(dict.fromkeys([*super().trained_on(), *own]))
 
-    def without_pictures(self) -> Metric | None:
-        return self.parts[1].metric if self.parts else None
+    def for_inputs(self, references: bool, pictures: bool) -> Metric | None:
+        return self.parts[1].metric if self.parts and not pictures else None
 
     def signature_extras(self, run: Run) -> Mapping[str, Any]:
         return {"fusion": self._checkpoint(run).digest, **super().signature_extras(run)}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from capeval.perturb.transforms import other_images
+from capeval.perturb.words import with_articles
 from capeval.run import Run
+from capeval.text.lexicon import function_words
 from capeval.text.tokenize import tokenize
 from capeval.types import Dataset
 
+_NAMED = 20
 ATTACKS = {
     "words twice": "every word twice in a row",
     "caption twice": "the caption twice",
@@ -20,6 +24,7 @@ ATTACKS = {
     "first word": "the first word alone",
     "off-topic": "the caption of a random other image",
     "off-topic added": "the caption, then that of a random other image",
+    "everything": "one caption for all, of the twenty words that say most in all captions",
     "empty": "no word",
 }
 
@@ -48,8 +53,16 @@ def attacked(base: Dataset, *, seed: int = 0, run: Run | None = None) -> dict[st
         "first word": [" ".join(each[:1]) for each in words],
         "off-topic": others,
         "off-topic added": [None if other is None else f"{text} {other}" for text, other in zip(texts, others)],
+        "everything": [_everything(words)] * len(base),
         "empty": [""] * len(base),
     }
+
+
+def _everything(words: Sequence[Sequence[str]]) -> str:
+    """A list of what pictures most often show: "a man and a dog and a ..."."""
+    count = Counter(word for each in words for word in each if len(word) > 2 and word not in function_words())
+    named = sorted(count, key=lambda word: (-count[word], word))[:_NAMED]
+    return " and ".join(" ".join(with_articles(["a", word])) for word in named)
 
 
 def _frequent_words(words: Sequence[Sequence[str]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError, without_pickle_advice
+from capeval.errors import CheckpointError
 from capeval.run import Run
+from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
@@ -128,7 +128,7 @@ class Head:
     """The kernels' distances to a probability (equations 3 and 4, and the softmax after them)."""
 
     def __init__(self, path: Path) -> None:
-        given = _arrays(path, ("weight", "bias", "sizes"))
+        given = named_arrays(path, ("weight", "bias", "sizes"))
         self._weight, self._bias = (given[name].astype(np.float64) for name in ("weight", "bias"))
         kernels, width = given["sizes"].tolist()
         self.sizes = (int(kernels), int(width))
@@ -146,7 +146,7 @@ class Fusion:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-        self._layers = _arrays(checkpoint.path(FUSION), ("hidden", "hidden_bias", "out", "out_bias"))
+        self._layers = named_arrays(checkpoint.path(FUSION), ("hidden", "hidden_bias", "out", "out_bias"))
         checkpoint.check_probe(lambda inputs: {"score": self.fuse(inputs["scores"])})
 
     def fuse(self, scores: Array) -> Array:
@@ -159,13 +159,6 @@ def fused(layers: Mapping[str, npt.NDArray[Any]], scores: Array) -> Array:
     given = weighed(scores)
     inner = np.tanh(given[:, :1] * hidden[:, 0] + given[:, 1:] * hidden[:, 1] + bias)
     return probability((inner * out).sum(axis=1) + float(layers["out_bias"]))
-
-
-def probability(logits: npt.NDArray[Any]) -> Array:
-    """The logistic function in double precision."""
-    given = np.asarray(logits, np.float64)
-    small = np.exp(-np.abs(given))
-    return np.where(given >= 0, 1 / (1 + small), small / (1 + small))
 
 
 def weighed(scores: Array) -> Array:
@@ -247,11 +240,3 @@ def _said(checkpoint: Checkpoint, key: str) -> Any:
     if key not in checkpoint.config:
         raise CheckpointError(f"{checkpoint.folder}: its config.json does not say `{key}`")
     return checkpoint.config[key]
-
-
-def _arrays(path: Path, names: Sequence[str]) -> Arrays:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: cannot be read: {without_pickle_advice(error)}") from None

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from capeval.errors import DataError, MissingExtra, UnknownName
 from capeval.io.captions import read_references
 from capeval.io.files import PathLike, read_bytes
 
+T = TypeVar("T")
 Split = Literal["train", "val", "test"]
 Captions = dict[str, tuple[str, ...]]
 """Captions by picture. COCO's pictures are called by 12 digits, those of Flickr by the stem of their file."""
@@ -199,7 +200,7 @@ def gathered(sources: Iterable[str], split: Split, data: PathLike | None = None)
     return found
 
 
-def some_of(images: Sequence[str], count: int, seed: int = 0) -> list[str]:
+def some_of(images: Sequence[T], count: int, seed: int = 0) -> list[T]:
     """So many of the images, drawn at random but in their order; all of them for 0."""
     if not count or count >= len(images):
         return list(images)

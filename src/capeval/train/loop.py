@@ -133,7 +133,7 @@ def _epoch(
     random = np.random.default_rng([task.config.seed, epoch])
     rate = task.config.learning_rate * task.config.decay ** (epoch - 1)
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("factor", 1.0)
     loss = _steps(task, model, mean, optimizer, epoch, random, device, progress)
     kept = model if mean is None else cast(Model, mean.module)  # a copy of the model
     validation = _validation(task, kept, epoch)

@@ -1,0 +1,126 @@
+"""Meaning: how alike a caption and its references are to a sentence encoder that learned from people's judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from capeval.corpus import Corpus
+from capeval.run import Run
+from capeval.types import Array, Explanation, Info, Metric, Picture, Word
+
+if TYPE_CHECKING:
+    from capeval.runtime.checkpoint import Checkpoint
+    from capeval.runtime.meaning import Meaning as Encoder
+
+_SENTENCES, _WORDS = 0, 1
+# Cosines from which words count as the same, and as near, where they are shown.
+_SAME, _CLOSE = 0.8, 0.5
+
+
+@dataclass(frozen=True)
+class Meaning(Metric):
+    """`checkpoint`: the folder of a sentence encoder of your own."""
+
+    checkpoint: str = ""
+
+    info: ClassVar[Info] = Info(
+        name="meaning",
+        names=("meaning", "meaning_best", "meaning_words"),
+        summary="How alike in meaning the caption and its references are, by a sentence encoder",
+        citation="ours; in the spirit of Reimers and Gurevych 2019 (Sentence-BERT) and Zhang et al. 2020 (BERTScore)",
+        on_request=("meaning_best", "meaning_words"),
+    )
+
+    def trained_on(self) -> tuple[str, ...]:
+        return tuple(self._checkpoint().facts.get("trained_on", ()))
+
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"checkpoint": self._checkpoint(run).digest}
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+    def stats(self, corpus: Corpus) -> Array:
+        """The columns are the scores; all 0 for a caption without words."""
+        from capeval.runtime.meaning import sentence_cosines, word_cosines
+
+        corpus.require_references()
+        encoder = self._encoder(corpus.run)
+        rows = corpus.rows
+        read = encoder.read(corpus.texts(np.arange(len(corpus.captions))), corpus.threads)
+        counts = np.diff(rows.group_offsets)[rows.group]
+        ends = np.cumsum(counts)
+        # Each candidate beside each of its references; the same two are compared once.
+        row = np.repeat(np.arange(len(corpus)), counts)
+        place = rows.group_offsets[rows.group][row] + np.arange(len(row)) - np.repeat(ends - counts, counts)
+        pairs = np.column_stack([rows.candidate[row], rows.group_captions[place]]).astype(np.int64)
+        distinct, pair = np.unique(pairs, axis=0, return_inverse=True)
+        one, other = distinct.T
+        sentences = encoder.alike(sentence_cosines(read, one, other), _SENTENCES)[pair.ravel()]
+        words = encoder.alike(word_cosines(read, one, other), _WORDS)[pair.ravel()]
+        begins = ends - counts
+        found = np.column_stack(
+            [
+                np.add.reduceat(sentences, begins) / counts,
+                np.maximum.reduceat(sentences, begins),
+                np.add.reduceat(words, begins) / counts,
+            ]
+        )
+        has_words = np.diff(read.offsets)[rows.candidate] > 0
+        return np.where(has_words[:, None], found, 0.0)
+
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        """For each reference: how alike the sentences are, and which word of it each word has found."""
+        from capeval.runtime.meaning import sentence_cosines, word_match
+
+        encoder = self._encoder(run)
+        read = encoder.read([candidate, *references])
+        mine = encoder.pieces.spelled(candidate)
+        found = []
+        for number, reference in enumerate(references, 1):
+            own = np.array([0]), np.array([number])
+            alike = float(encoder.alike(sentence_cosines(read, *own), _SENTENCES)[0])
+            words, cosines = word_match(read, 0, number)
+            its = encoder.pieces.spelled(reference)
+            rows: list[tuple[str | float, ...]] = []
+            best = cosines.argmax(axis=1).tolist() if cosines.size else []
+            for place, other in enumerate(best):
+                weight = float(read.weights[read.offsets[0] + place])
+                rows.append((mine[place], its[other], float(cosines[place, other]), weight))
+            facts = {"alike": alike, "words alike": float(encoder.alike(np.array([words]), _WORDS)[0])}
+            marked = _marked(candidate, encoder, rows)
+            header = ("word", "finds", "cosine", "says")
+            found.append(Explanation(" ".join(reference), facts, header, rows, marked))
+        return found
+
+    def _encoder(self, run: Run) -> Encoder:
+        from capeval.runtime.meaning import open_meaning
+
+        return open_meaning(self.checkpoint or "meaning", run)
+
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
+        from capeval.runtime.meaning import open_trained
+
+        return open_trained(self.checkpoint or "meaning", run)
+
+
+def _marked(words: Sequence[str], encoder: Encoder, rows: Sequence[tuple[str | float, ...]]) -> tuple[Word, ...]:
+    """Words by how well their pieces have found others."""
+    found, place = [], 0
+    for word in words:
+        count = len(encoder.pieces.spelled([word]))
+        cosines = [float(row[2]) for row in rows[place : place + count]]
+        place += count
+        if not cosines:
+            found.append(Word(word))
+            continue
+        mean = float(np.mean(cosines))
+        fate = "match" if mean >= _SAME else "near" if mean >= _CLOSE else "miss"
+        found.append(Word(word, fate, None, f"{mean:.2f}"))
+    return tuple(found)

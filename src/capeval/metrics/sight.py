@@ -1,0 +1,85 @@
+"""Sight: whether a caption fits its picture, without any reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from capeval.corpus import Corpus
+from capeval.errors import Unavailable
+from capeval.run import Run
+from capeval.types import Array, Info, Metric
+
+if TYPE_CHECKING:
+    from capeval.runtime.checkpoint import Checkpoint
+    from capeval.runtime.sight import Sight as Network
+
+# Pictures whose regions are held at a time.
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Sight(Metric):
+    """`checkpoint`: the folder of a network of your own; `meaning`: that of the sentence encoder it goes with."""
+
+    checkpoint: str = ""
+    meaning: str = ""
+
+    info: ClassVar[Info] = Info(
+        name="sight",
+        names=("sight",),
+        summary="How well the caption fits the picture, by a dual encoder; needs no reference",
+        citation="ours; a dual encoder on DINOv2 (Oquab et al. 2023) and MiniLM (Wang et al. 2020)",
+        needs=("pictures",),
+    )
+
+    def trained_on(self) -> tuple[str, ...]:
+        from capeval.runtime.meaning import open_trained as open_encoder
+
+        encoder = open_encoder(self.meaning or "meaning").facts.get("trained_on", ())
+        return tuple(dict.fromkeys([*self._checkpoint().facts.get("trained_on", ()), *encoder]))
+
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        return tuple(filter(None, [self._checkpoint(run).encoder]))
+
+    def hint_without_pictures(self) -> str:
+        return "meaning compares with references instead"
+
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"checkpoint": self._checkpoint(run).digest, "encoder": self._checkpoint(run).encoder or "own"}
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+    def stats(self, corpus: Corpus) -> Array:
+        """One column: the score; 0 for a caption without words."""
+        if corpus.dataset.features is None:
+            raise Unavailable("sight looks at pictures, and there are none", remedy="pictures")
+        network = self._network(corpus.run)
+        wanted = network.checkpoint.encoder
+        network.checkpoint.check_encoder(corpus.features(wanted).encoder)
+        vectors = corpus.vectors(wanted)
+        network.checkpoint.check_width("vectors", network.picture_width, vectors.shape[1])
+        seen = np.empty((len(vectors), network.width), np.float32)
+        for start in range(0, len(vectors), _BLOCK):
+            stop = min(start + _BLOCK, len(vectors))
+            regions = corpus.regions(start, stop, wanted)
+            network.checkpoint.check_width("regions", network.region_width, regions.shape[-1])
+            seen[start:stop] = network.look(vectors[start:stop], regions, corpus.threads)
+        used, place = np.unique(corpus.rows.candidate, return_inverse=True)
+        captions = network.read(corpus.texts(used), corpus.threads)
+        scores = network.fit(captions, place, seen, corpus.image_number)
+        has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
+        return np.where(has_words, scores, 0.0)[:, None]
+
+    def _network(self, run: Run) -> Network:
+        from capeval.runtime.sight import open_sight
+
+        return open_sight(self.checkpoint or "sight", self.meaning, run)
+
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
+        from capeval.runtime.sight import open_trained
+
+        return open_trained(self.checkpoint or "sight", run)

@@ -1,0 +1,141 @@
+"""Unified: what meaning, sight, grounding, scene graphs, words and fluency say together, as people would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from capeval.corpus import Corpus, of_one
+from capeval.errors import CheckpointError, ExpressionError
+from capeval.metrics.composite import Composite
+from capeval.metrics.explaining import leave_one_out
+from capeval.run import Progress, Run
+from capeval.types import Array, Explanation, Info, Metric, Picture
+
+if TYPE_CHECKING:
+    from capeval.runtime.unified import Judge, Network
+
+_TEXT = ("meaning", "meaning_best", "meaning_words", "spice_fast", "cider_d(df=coco-val2014)")
+PARTS = {
+    "both": (*_TEXT, "sight", "tiger", "fluency"),
+    "references": (*_TEXT, "fluency"),
+    "pictures": ("sight", "uice_sem", "fluency"),
+}
+"""By what there is beside the candidate: the parts."""
+_SHORTEST, _LONGEST, _FRESH = 3, 25, 0.75
+_CHOICES = ("auto", "none")
+
+
+@dataclass(frozen=True)
+class Unified(Composite):
+    """`references`, `pictures`: `none` leaves them out even where they are given; `checkpoint`: the folder of a fit of
+    your own.
+    """
+
+    references: str = "auto"
+    pictures: str = "auto"
+    checkpoint: str = ""
+
+    info: ClassVar[Info] = Info(
+        name="unified",
+        names=("unified",),
+        summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
+        citation="ours; the combination that Kilickaya et al. 2017 ask for",
+        needs=("references", "pictures"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("references", "pictures"):
+            if getattr(self, name) not in _CHOICES:
+                raise ExpressionError(f"unified: {name} is {getattr(self, name)!r}; it must be {' or '.join(_CHOICES)}")
+        if self.references == self.pictures == "none":
+            raise ExpressionError("unified needs references or pictures; with neither, uice_syn judges the sentence")
+        if self.checkpoint:
+            self._judge()  # what it is made of cannot be told without it
+
+    @property
+    def _inputs(self) -> str:
+        if self.references == "none":
+            return "pictures"
+        return "references" if self.pictures == "none" else "both"
+
+    def for_inputs(self, references: bool, pictures: bool) -> Metric | None:
+        """The same scale from what there is."""
+        if references == pictures:
+            return None
+        kept, missing = ("pictures", "references") if pictures else ("references", "pictures")
+        is_able = getattr(self, kept) != "none" and getattr(self, missing) != "none"
+        if not is_able:
+            return None
+        return replace(self, pictures="none") if missing == "pictures" else replace(self, references="none")
+
+    def made_of(self) -> tuple[str, ...]:
+        from capeval.runtime.unified import parts_of
+
+        return parts_of(self._judge().checkpoint.config, self._inputs) if self.checkpoint else PARTS[self._inputs]
+
+    def stats(self, corpus: Corpus) -> Array:
+        """The parts' scores, and three numbers of the caption's form; rows of -1 for a caption without words."""
+        found = np.column_stack([super().stats(corpus), form(corpus)])
+        has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
+        return np.where(has_words[:, None], found, -1.0)
+
+    def per_sample(self, stats: Array) -> Array:
+        scores = self._network().scores(np.maximum(stats, 0))
+        return np.where(stats[:, -1] >= 0, scores, 0.0)[:, None]
+
+    def trained_on(self) -> tuple[str, ...]:
+        own = self._judge().checkpoint.facts.get("trained_on", ())
+        return tuple(dict.fromkeys([*super().trained_on(), *own]))
+
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"checkpoint": self._judge(run).checkpoint.digest, **super().signature_extras(run)}
+
+    def explain(
+        self, candidate: Sequence[str], references: Sequence[Sequence[str]], run: Run, picture: Picture | None = None
+    ) -> list[Explanation]:
+        """What each part adds to the score of a usual caption, or takes off, and each word; then the parts."""
+        from capeval.metrics.shapley import shares
+
+        first, *parts = super().explain(candidate, references, run, picture)
+        (values,) = self.stats(of_one(candidate, references, run, picture))
+        network = self._network(run)
+        usual = float(network.scores(network.usual[None])[0])
+        found = shares(network.scores, np.maximum(values, 0), network.usual)
+        rows = [
+            (network.parts[place], float(values[place]), float(network.usual[place]), float(found[place]))
+            for place in np.argsort(-np.abs(found), kind="stable")
+        ]
+        words = leave_one_out(self, candidate, references, replace(run, progress=Progress()), picture).candidate_words
+        facts = {**first.facts, "of a usual caption": usual}
+        header = ("part", "value", "usual", "share")
+        return [Explanation(first.reference, facts, header, rows, words), *parts]
+
+    def _network(self, run: Run | None = None) -> Network:
+        return self._judge(run).networks[self._inputs]
+
+    def _judge(self, run: Run | None = None) -> Judge:
+        from capeval.runtime.unified import open_judge, parts_of
+
+        found = open_judge(self.checkpoint or "unified", run)
+        if not self.checkpoint and parts_of(found.checkpoint.config, self._inputs) != PARTS[self._inputs]:
+            raise CheckpointError(
+                f"{found.checkpoint.folder}: made of other metrics than this version of capeval knows"
+            )
+        return found
+
+
+def form(corpus: Corpus) -> Array:
+    """Of each candidate: whether it is long enough, short enough, and does not repeat itself; from 0 to 1."""
+    used, place = np.unique(corpus.rows.candidate, return_inverse=True)
+    found = np.zeros((len(used), 3))
+    for row, words in enumerate(corpus.texts(used)):
+        if words:
+            pairs = list(pairwise(words))
+            fresh = min(1.0, len(set(pairs)) / len(pairs) / _FRESH) if pairs else 1.0
+            found[row] = min(1.0, len(words) / _SHORTEST), min(1.0, _LONGEST / len(words)), fresh
+    return found[place]

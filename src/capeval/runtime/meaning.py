@@ -1,0 +1,190 @@
+"""The sentence encoder on ONNX Runtime, and how alike captions are by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.run import Run
+from capeval.runtime.arrays import named_arrays, probability
+from capeval.runtime.batches import Rows, filled, for_each, of_one_length
+from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
+from capeval.runtime.pieces import Ids, Pieces
+from capeval.runtime.session import open_session
+from capeval.types import Array, Floats
+
+ENCODER, SCALES, TOKENIZER = "encoder.onnx", "scales.npz", "tokenizer.json"
+MOST = 64
+"""Word pieces of a caption that are read, begin and end included."""
+CHECKPOINT = "meaning"
+"""The encoder that comes with capeval."""
+
+# Rows of a run. Every run has exactly so many, filled up if need be: a score does not depend on what is scored with it.
+_ROWS = 16
+_PAIRS = 256
+
+
+class Read(NamedTuple):
+    """What the encoder made of captions."""
+
+    sentences: Floats
+    """[n, width], each of length 1."""
+    words: Floats
+    """All pieces of all captions [pieces, word width], each of length 1; begin and end are left out."""
+    weights: Floats
+    """How much each piece says [pieces]."""
+    offsets: npt.NDArray[np.int64]
+    """Caption i has the pieces `offsets[i]` to `offsets[i + 1]`."""
+    sounds: Floats
+    """[n]: log odds of "a person would write so"."""
+
+
+class Scales(NamedTuple):
+    """From a cosine to the log odds of "they say the same", of sentences and of words, and what pieces say."""
+
+    slopes: Array
+    offsets: Array
+    idf: Floats
+
+
+class Meaning:
+    """A trained sentence encoder."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self.pieces = Pieces(checkpoint.path(TOKENIZER), MOST)
+        self.scales = read_scales(checkpoint.path(SCALES))
+        self._session = checkpoint.session(ENCODER, threads=1)
+        checkpoint.check_probe(lambda inputs: _outputs(self._session, inputs), _TOLERANCE)
+
+    def read(self, texts: Sequence[Sequence[str]], threads: int = 1) -> Read:
+        """Tokenised captions; one without words has no pieces, and a vector of zeros."""
+        tokens, lengths = self.pieces.encode(texts)
+        inner = np.maximum(lengths - 2, 0)
+        offsets = np.concatenate([[0], np.cumsum(inner)]).astype(np.int64)
+        width, word_width = self._widths
+        sentences, sounds = np.zeros((len(tokens), width), np.float32), np.zeros(len(tokens), np.float32)
+        words = np.empty((int(offsets[-1]), word_width), np.float32)
+
+        def block(rows: Rows) -> None:
+            found = self._run(["sentences", "words", "sounds"], tokens, lengths, rows)
+            sentences[rows], sounds[rows] = found[0], found[2]
+            for row, its in zip(rows.tolist(), found[1]):
+                words[offsets[row] : offsets[row + 1]] = its[1:-1]
+
+        self._in_blocks(block, lengths, threads)
+        inside = [row[1 : length - 1] for row, length in zip(tokens, lengths.tolist())]
+        numbers = np.concatenate(inside) if inside else np.empty(0, np.int64)
+        return Read(sentences, words, self.scales.idf[numbers], offsets, sounds)
+
+    def states(self, texts: Sequence[Sequence[str]], threads: int = 1) -> list[Floats]:
+        """What the encoder knows of each piece, begin and end included, [pieces, width] for each caption."""
+        tokens, lengths = self.pieces.encode(texts)
+        found: list[Floats] = [np.zeros((0, 0), np.float32)] * len(tokens)
+
+        def block(rows: Rows) -> None:
+            (states,) = self._run(["states"], tokens, lengths, rows)
+            for row, its in zip(rows.tolist(), states):
+                found[row] = its
+
+        self._in_blocks(block, lengths, threads)
+        return found
+
+    @property
+    def _widths(self) -> tuple[int, int]:
+        sizes = {output.name: output.shape for output in self._session.get_outputs()}
+        return int(sizes["sentences"][1]), int(sizes["words"][2])
+
+    def _run(self, names: list[str], tokens: Ids, lengths: Ids, rows: Rows) -> list[Any]:
+        length = int(lengths[rows[0]])
+        found = self._session.run(names, {"tokens": tokens[filled(rows, _ROWS), :length]})
+        return [each[: len(rows)] for each in found]
+
+    def _in_blocks(self, block: Any, lengths: Ids, threads: int) -> None:
+        # Two pieces are begin and end alone.
+        for_each(block, [rows for rows in of_one_length(lengths, lambda _: _ROWS) if lengths[rows[0]] > 2], threads)
+
+    def alike(self, cosines: Array, kind: int = 0) -> Array:
+        """From cosines to how alike people would call it, up to 1 for the same; `kind` 0: of sentences, 1: of words."""
+        slope, offset = self.scales.slopes[kind], self.scales.offsets[kind]
+        same = probability(np.array([slope + offset]))
+        return np.minimum(probability(slope * cosines + offset) / same, 1.0)
+
+
+_TOLERANCE = 0.05
+"""Of a probe. Processors may round sums of 8-bit products otherwise, and that is then rounded again in each layer."""
+
+
+def sentence_cosines(read: Read, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Array:
+    """Of captions `one[i]` and `other[i]`."""
+    found = np.empty(len(one))
+    for start in range(0, len(one), _PAIRS):
+        rows = slice(start, start + _PAIRS)
+        # Not by a product of matrices, whose last digits depend on how many rows there are.
+        found[rows] = (read.sentences[one[rows]] * read.sentences[other[rows]]).sum(axis=1, dtype=np.float64)
+    return found
+
+
+def word_cosines(read: Read, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Array:
+    """Each word finds its best in the other caption, weighed by how much it says; the harmonic mean of both ways."""
+    return np.array([word_match(read, *pair)[0] for pair in zip(one.tolist(), other.tolist())])
+
+
+def word_match(read: Read, one: int, other: int) -> tuple[float, Floats]:
+    """The likeness of two captions, and the cosines of their pieces."""
+    mine, its = slice(*read.offsets[one : one + 2]), slice(*read.offsets[other : other + 2])
+    if mine.start == mine.stop or its.start == its.stop:
+        return 0.0, np.zeros((mine.stop - mine.start, its.stop - its.start), np.float32)
+    cosines = np.maximum(np.einsum("ad,bd->ab", read.words[mine], read.words[its]), 0)
+    # A word that says nothing is not worth finding.
+    cosines *= (read.weights[mine] > 0)[:, None] & (read.weights[its] > 0)
+    forth = _weighed(cosines.max(axis=1), read.weights[mine])
+    back = _weighed(cosines.max(axis=0), read.weights[its])
+    return (2 * forth * back / (forth + back) if forth + back else 0.0), cosines
+
+
+def _weighed(values: Floats, weights: Floats) -> float:
+    total = float(weights.sum(dtype=np.float64))
+    return float((values * weights).sum(dtype=np.float64)) / total if total else 0.0
+
+
+def open_meaning(source: str = CHECKPOINT, run: Run | None = None) -> Meaning:
+    """Opened once in a process."""
+    return _open_meaning(source, (run or Run()).cache)
+
+
+def open_trained(source: str = CHECKPOINT, run: Run | None = None) -> Checkpoint:
+    """What is known of an encoder, without opening it."""
+    return _open_trained(source, (run or Run()).cache)
+
+
+@lru_cache(maxsize=4)
+def _open_trained(source: str, cache: Path) -> Checkpoint:
+    return open_checkpoint(source, "meaning", Run(cache=cache))
+
+
+@lru_cache(maxsize=2)
+def _open_meaning(source: str, cache: Path) -> Meaning:
+    return Meaning(_open_trained(source, cache))
+
+
+def read_scales(path: Path) -> Scales:
+    given = named_arrays(path, ("slopes", "offsets", "idf"))
+    return Scales(
+        given["slopes"].astype(np.float64), given["offsets"].astype(np.float64), given["idf"].astype(np.float32)
+    )
+
+
+def encoder_outputs(folder: Path, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """What an encoder that has just been exported gives for a probe."""
+    return _outputs(open_session(folder / ENCODER), inputs)
+
+
+def _outputs(session: Any, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    names = ["sentences", "sounds"]
+    return dict(zip(names, session.run(names, {"tokens": inputs["tokens"]}), strict=True))

@@ -1,0 +1,115 @@
+"""Pictures and captions in one space, on ONNX Runtime: each is looked at or read once, then they are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.errors import CheckpointError
+from capeval.run import Run
+from capeval.runtime.arrays import named_arrays, probability
+from capeval.runtime.batches import Rows, filled, for_each, of_one_length
+from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
+from capeval.runtime.meaning import Meaning, open_meaning
+from capeval.runtime.session import open_session
+from capeval.types import Array, Floats
+
+CAPTIONS, PICTURES, SCALE = "captions.onnx", "pictures.onnx", "scale.npz"
+CHECKPOINT = "sight"
+"""The network that comes with capeval."""
+
+# Rows of a run. Every run has exactly so many, filled up if need be: a score does not depend on what is scored with it.
+_ROWS = 16
+_PAIRS = 1024
+
+
+class Sight:
+    """A trained network, with the sentence encoder that it reads captions by."""
+
+    def __init__(self, checkpoint: Checkpoint, meaning: Meaning) -> None:
+        self.checkpoint, self.meaning = checkpoint, meaning
+        if checkpoint.facts.get("meaning") != meaning.checkpoint.digest:
+            raise CheckpointError(
+                f"{checkpoint.folder}: trained with another sentence encoder than {meaning.checkpoint.folder}. Both "
+                "must come from one version of capeval-models, or be trained together"
+            )
+        self._captions, self._pictures = (checkpoint.session(name, threads=1) for name in (CAPTIONS, PICTURES))
+        self._scale = named_arrays(checkpoint.path(SCALE), ("slope", "offset"))
+        sizes = {given.name: given.shape for given in self._pictures.get_inputs()}
+        self.picture_width, self.region_width = int(sizes["vectors"][1]), int(sizes["regions"][2])
+        self.width = int(self._pictures.get_outputs()[0].shape[1])
+        checkpoint.check_probe(lambda inputs: _outputs(self._captions, self._pictures, inputs))
+
+    def read(self, texts: Sequence[Sequence[str]], threads: int = 1) -> Floats:
+        """[n, width] of tokenised captions; zeros for one without words."""
+        found = np.zeros((len(texts), self.width), np.float32)
+        # So many at a time: what the encoder knows of all pieces is large.
+        for start in range(0, len(texts), 2048):
+            states = self.meaning.states(texts[start : start + 2048], threads)
+            lengths = np.array([len(each) for each in states])
+
+            def block(rows: Rows, states: list[Floats] = states, start: int = start) -> None:
+                given = np.stack([states[row] for row in filled(rows, _ROWS).tolist()])
+                (read,) = self._captions.run(None, {"states": given})
+                found[start + rows] = read[: len(rows)]
+
+            for_each(block, [rows for rows in of_one_length(lengths, lambda _: _ROWS) if lengths[rows[0]]], threads)
+        return found
+
+    def look(self, vectors: Floats, regions: Floats, threads: int = 1) -> Floats:
+        """[n, width] of pictures."""
+        found = np.empty((len(vectors), self.width), np.float32)
+
+        def block(start: int) -> None:
+            rows = np.arange(start, min(start + _ROWS, len(vectors)))
+            places = filled(rows, _ROWS)
+            (seen,) = self._pictures.run(None, {"vectors": vectors[places], "regions": regions[places]})
+            found[rows] = seen[: len(rows)]
+
+        for_each(block, range(0, len(vectors), _ROWS), threads)
+        return found
+
+    def fit(self, captions: Floats, caption: npt.NDArray[Any], pictures: Floats, picture: npt.NDArray[Any]) -> Array:
+        """How well `captions[caption[i]]` fits `pictures[picture[i]]`, from 0 to 1."""
+        cosines = np.empty(len(caption))
+        for start in range(0, len(caption), _PAIRS):
+            rows = slice(start, start + _PAIRS)
+            # Not by a product of matrices, whose last digits depend on how many rows there are.
+            cosines[rows] = (captions[caption[rows]] * pictures[picture[rows]]).sum(axis=1, dtype=np.float64)
+        return probability(float(self._scale["slope"]) * cosines + float(self._scale["offset"]))
+
+
+def open_sight(source: str = CHECKPOINT, meaning: str = "", run: Run | None = None) -> Sight:
+    """Opened once in a process."""
+    return _open_sight(source, meaning or "meaning", (run or Run()).cache)
+
+
+def open_trained(source: str = CHECKPOINT, run: Run | None = None) -> Checkpoint:
+    """What is known of a network, without opening it."""
+    return _open_trained(source, (run or Run()).cache)
+
+
+@lru_cache(maxsize=4)
+def _open_trained(source: str, cache: Path) -> Checkpoint:
+    return open_checkpoint(source, "sight", Run(cache=cache))
+
+
+@lru_cache(maxsize=2)
+def _open_sight(source: str, meaning: str, cache: Path) -> Sight:
+    return Sight(_open_trained(source, cache), open_meaning(meaning, Run(cache=cache)))
+
+
+def sight_outputs(folder: Path, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """What networks that have just been exported give for a probe."""
+    return _outputs(open_session(folder / CAPTIONS), open_session(folder / PICTURES), inputs)
+
+
+def _outputs(captions: Any, pictures: Any, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    (read,) = captions.run(None, {"states": inputs["states"]})
+    (seen,) = pictures.run(None, {"vectors": inputs["vectors"], "regions": inputs["regions"]})
+    return {"captions": read, "pictures": seen}

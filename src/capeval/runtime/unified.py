@@ -1,0 +1,125 @@
+"""The parts of `unified` put together: small networks in which more of a part never gives less of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from capeval.errors import CheckpointError
+from capeval.run import Run
+from capeval.runtime.arrays import named_arrays, probability
+from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
+from capeval.types import Array
+
+NETWORKS = "networks.npz"
+CHECKPOINT = "unified"
+"""The networks that come with capeval."""
+Inputs = Literal["both", "references", "pictures"]
+INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
+"""What there is beside the candidate; each has a network of its own, all on one scale."""
+FORM = ("long_enough", "short_enough", "fresh")
+"""What is known of every caption: at least three words, at most 25, and few pairs of words said again."""
+_ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "uice_syn", "uice_sem", "lece", "nneval")
+_SURE = 0.002
+_ARRAYS = ("mean", "spread", "usual", "weights", "bias", "out", "out_bias")
+
+
+def weighed(values: Array, parts: tuple[str, ...]) -> Array:
+    """Parts as a network sees them: probabilities as log odds, agreement of words by its root."""
+    found = np.empty_like(values)
+    for place, part in enumerate(parts):
+        column = values[:, place]
+        name = part.partition("(")[0]
+        if name in _ODDS:
+            sure = np.clip(column, _SURE, 1 - _SURE)
+            found[:, place] = np.log(sure) - np.log1p(-sure)
+        elif name == "fluency":
+            # Only what no person would write costs: among human sentences it tells nothing of quality.
+            found[:, place] = np.minimum(1, 2 * column)
+        elif name in FORM or name.startswith("tiger"):
+            found[:, place] = column
+        else:
+            found[:, place] = np.sqrt(np.maximum(column, 0))
+    return found
+
+
+@dataclass(frozen=True)
+class Network:
+    """One hidden layer; no weight is negative."""
+
+    parts: tuple[str, ...]
+    mean: Array
+    spread: Array
+    usual: Array
+    """The values of a usual caption, before they are weighed."""
+    weights: Array
+    """[parts, hidden]"""
+    bias: Array
+    out: Array
+    out_bias: Array
+
+    def scores(self, values: Array) -> Array:
+        """From 0 to 1, for rows of parts' scores; each row alone, so that others cannot change its last digit."""
+        given = (weighed(values, self.parts) - self.mean) / self.spread
+        inner = np.repeat(self.bias[None], len(given), axis=0)
+        for place in range(given.shape[1]):
+            inner += given[:, place : place + 1] * self.weights[place]
+        return probability((np.tanh(inner) * self.out).sum(axis=1) + self.out_bias)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What was trained: a network for each kind of input."""
+
+    checkpoint: Checkpoint
+    networks: Mapping[str, Network]
+
+
+def parts_of(config: Mapping[str, Any], inputs: str) -> tuple[str, ...]:
+    """The metrics whose scores a network knows, as expressions."""
+    found = config.get(inputs)
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise CheckpointError(f"config.json does not name the parts for {inputs}")
+    return tuple(found)
+
+
+def read_network(path: Path, inputs: str, parts: tuple[str, ...]) -> Network:
+    given = named_arrays(path, [f"{inputs}.{name}" for name in _ARRAYS])
+    arrays = {name: np.asarray(given[f"{inputs}.{name}"], np.float64) for name in _ARRAYS}
+    made = Network((*parts, *FORM), **arrays)
+    width, hidden = len(made.parts), len(made.bias)
+    fits = made.weights.shape == (width, hidden) and made.out.shape == (hidden,) and made.out_bias.shape == ()
+    fits = fits and made.mean.shape == made.spread.shape == made.usual.shape == (width,)
+    if not fits or not all(np.isfinite(each).all() for each in arrays.values()):
+        raise CheckpointError(
+            f"{path}: the sizes of the network for {inputs} do not fit, or its numbers are not finite"
+        )
+    if (made.weights < 0).any() or (made.out < 0).any() or (made.spread <= 0).any():
+        raise CheckpointError(f"{path}: in the network for {inputs} more of a part could lower the score")
+    return made
+
+
+def open_judge(source: str = CHECKPOINT, run: Run | None = None) -> Judge:
+    """Opened once in a process."""
+    return _open_judge(source, (run or Run()).cache)
+
+
+@lru_cache(maxsize=4)
+def _open_judge(source: str, cache: Path) -> Judge:
+    checkpoint = open_checkpoint(source, "unified", Run(cache=cache))
+    path = checkpoint.path(NETWORKS)
+    networks: dict[str, Network] = {
+        inputs: read_network(path, inputs, parts_of(checkpoint.config, inputs)) for inputs in INPUTS
+    }
+    checkpoint.check_probe(lambda inputs: probe_outputs(networks, inputs), 1e-6)
+    return Judge(checkpoint, networks)
+
+
+def probe_outputs(networks: Mapping[str, Network], inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    return {name: networks[name].scores(values) for name, values in inputs.items()}

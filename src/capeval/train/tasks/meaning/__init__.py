@@ -1,0 +1,3 @@
+"""`capeval train meaning`."""
+
+CONFIG, TASK = "config:Config", "task:MeaningTask"

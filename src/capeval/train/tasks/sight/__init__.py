@@ -1,0 +1,3 @@
+"""`capeval train sight`."""
+
+CONFIG, TASK = "config:Config", "task:SightTask"

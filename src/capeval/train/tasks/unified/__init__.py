@@ -1,0 +1,3 @@
+"""`capeval train unified`."""
+
+CONFIG, TASK = "config:Config", "task:UnifiedTask"

@@ -1,0 +1,290 @@
+"""Meaning, sight and unified trained on a small world: each learns, and says the same without torch."""
+
+# ruff: noqa: E402  (what needs torch is imported after asking whether it is there)
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+tokenizers = pytest.importorskip("tokenizers")
+
+from safetensors.torch import save_file
+
+from capeval.errors import DataError
+from capeval.models.meaning import Encoder, load_minilm
+from capeval.models.sight import Sight, SightShape
+from capeval.runtime.meaning import open_meaning, sentence_cosines, word_cosines
+from capeval.runtime.sight import open_sight
+from capeval.runtime.unified import INPUTS, open_judge
+from capeval.train.checkpoint import BEST, load_weights
+from capeval.train.loop import train
+from capeval.train.task import Inputs
+from capeval.train.tasks.meaning.config import Config as MeaningConfig
+from capeval.train.tasks.meaning.task import MeaningTask, matched, ordered, read_captions
+from capeval.train.tasks.sight.config import Config as SightConfig
+from capeval.train.tasks.sight.task import SightTask
+from capeval.train.tasks.unified.config import Config as UnifiedConfig
+from capeval.train.tasks.unified.task import UnifiedTask
+
+WHO = ["dog", "cat", "man", "woman", "horse", "bird"]
+WHERE = ["park", "street", "house", "beach", "river"]
+WIDTH, LAYERS, DIM = 64, 2, 16
+
+
+def captions_of(who: str, where: str) -> list[str]:
+    return [f"a {who} sits in the {where}", f"the {who} near a {where}", f"one {who} at the {where}"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of somebody somewhere, captions, judgements of them, and a MiniLM that knows nothing yet."""
+    place = tmp_path_factory.mktemp("world")
+    pairs = [(who, where) for who in WHO for where in WHERE]
+    ids = [f"{number:012d}" for number in range(1, 61)]
+    shown = {image: pairs[number % len(pairs)] for number, image in enumerate(ids)}
+    _write_data(place / "data", ids[:40], shown)
+    references = {image: captions_of(*shown[image]) for image in ids[40:52]}
+    (place / "train.json").write_text(json.dumps(references))
+    (place / "val.json").write_text(json.dumps({image: captions_of(*shown[image]) for image in ids[52:]}))
+    random = np.random.default_rng(0)
+    looks = {word: random.standard_normal(DIM) for word in [*WHO, *WHERE]}
+    vectors = np.stack([looks[shown[image][0]] + looks[shown[image][1]] for image in ids])
+    regions = np.stack([[looks[word] for word in shown[image] for _ in "ab"] for image in ids])
+    np.savez(place / "f.npz", ids=np.array(ids), vectors=vectors.astype(np.float32), regions=regions.astype(np.float32))
+    _write_minilm(place / "minilm")
+    return place
+
+
+def _write_data(root: Path, ids: list[str], shown: dict[str, tuple[str, str]]) -> None:
+    (root / "judgements").mkdir(parents=True)
+    random = np.random.default_rng(1)
+    sits, sts, swaps = [], [], []
+    for number, image in enumerate(ids):
+        own = captions_of(*shown[image])
+        other = ids[(number + 1) % len(ids)]
+        theirs = captions_of(*shown[other])
+        for kind, text, of, score in (("own", own[0], image, 4.8), ("other", theirs[0], other, 0.4)):
+            common = {"coco_id": int(image), "coco_id_candidate": int(of), "candidate": text}
+            sits.append({"id": f"sits-{kind}-{number}", **common, "references": own[1:], "score": score})
+            sts.append(
+                {"id": f"sts-{kind}-{number}", **common, "references": own[1:2], "score": score - random.random() / 9}
+            )
+        who, where = shown[image]
+        swapped = f"a {where} sits in the {who}"
+        swaps.append(
+            {"id": f"s-{number}", "coco_id": int(image), "positive": own[0], "negative": swapped, "references": own[1:]}
+        )
+    for name, rows in (("cxc_sits", sits), ("cxc_sts", sts), ("negclip", swaps)):
+        text = "\n".join(map(json.dumps, rows))
+        (root / "judgements" / f"{name}_train.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def _write_minilm(folder: Path) -> None:
+    folder.mkdir()
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "a",
+        "the",
+        "one",
+        "sits",
+        "in",
+        "near",
+        "at",
+        "and",
+        "with",
+        "next",
+        "to",
+        "behind",
+        "beside",
+        "holding",
+        "two",
+        "blue",
+        "red",
+    ]
+    vocabulary = {word: number for number, word in enumerate([*words, *WHO, *WHERE, "##s"])}
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    made.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A [SEP]", None, ends)
+    made.save(str(folder / "tokenizer.json"))
+    torch.manual_seed(0)
+
+    def drawn(*size: int) -> Any:
+        return torch.randn(*size) * 0.2
+
+    given = {
+        "embeddings.word_embeddings.weight": torch.randn(len(vocabulary), WIDTH),
+        "embeddings.position_embeddings.weight": drawn(80, WIDTH),
+        "embeddings.token_type_embeddings.weight": drawn(2, WIDTH),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            given |= {f"{at}.{name}.weight": drawn(WIDTH, WIDTH), f"{at}.{name}.bias": drawn(WIDTH)}
+        given |= {f"{at}.intermediate.dense.weight": drawn(96, WIDTH), f"{at}.intermediate.dense.bias": drawn(96)}
+        given |= {f"{at}.output.dense.weight": drawn(WIDTH, 96), f"{at}.output.dense.bias": drawn(WIDTH)}
+        norms += [f"{at}.attention.output.LayerNorm", f"{at}.output.LayerNorm"]
+    for name in norms:
+        given |= {f"{name}.weight": torch.ones(WIDTH), f"{name}.bias": torch.zeros(WIDTH)}
+    save_file(given, folder / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def meaning(world: Path) -> Path:
+    config = MeaningConfig(
+        epochs=2, steps=12, batch=6, pairs=6, groups=4, learning_rate=2e-3, frozen=0, word_width=16, pieces=24,
+        sources=(str(world / "train.json"),), bfloat16=False,
+    )  # fmt: skip
+    inputs = Inputs(data=world / "data", extra={"minilm": str(world / "minilm")})
+    return train(MeaningTask(config, inputs), world / "meaning")
+
+
+def test_meaning_learns_what_people_say(meaning: Path) -> None:
+    log = [json.loads(line) for line in (meaning / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < log[0]["loss"]
+    assert log[-1]["validation"]["sts"] > 0.5
+    told = json.loads((meaning / "config.json").read_text())
+    assert told["facts"]["pairs"] > 20
+
+
+def test_meaning_says_the_same_without_torch(world: Path, meaning: Path) -> None:
+    """Rounded to 8 bits, but the same captions are alike."""
+    encoder = open_meaning(str(meaning))
+    model = load_minilm(world / "minilm", 16)
+    load_weights(model, meaning / BEST)
+    texts = [text.split() for text in captions_of("dog", "park") + captions_of("cat", "river")]
+    tokens, lengths = encoder.pieces.encode(texts)
+    with torch.no_grad():
+        read = model.eval()(torch.from_numpy(tokens), torch.from_numpy(lengths))
+        by_chunks = read_captions(model, torch.from_numpy(tokens), torch.from_numpy(lengths))
+    assert torch.allclose(by_chunks.sentences, read.sentences, atol=1e-5)
+    found = encoder.read(texts)
+    assert (found.sentences * read.sentences.numpy()).sum(1) == pytest.approx(np.ones(6), abs=0.02)
+    own = read.words[0, 1 : int(lengths[0]) - 1].numpy()
+    assert (found.words[: len(own)] * own).sum(1) == pytest.approx(np.ones(len(own)), abs=0.05)
+    assert found.sounds == pytest.approx(read.sounds.numpy(), abs=0.5)
+    states = encoder.states(texts)
+    assert [len(each) for each in states] == lengths.tolist()
+
+
+def test_a_caption_is_read_alike_in_any_company(meaning: Path) -> None:
+    encoder = open_meaning(str(meaning))
+    texts = [text.split() for who in WHO for where in WHERE for text in captions_of(who, where)]
+    together = encoder.read(texts, threads=2)
+    for row in (0, 17, 44):
+        alone = encoder.read([texts[row]])
+        np.testing.assert_array_equal(alone.sentences[0], together.sentences[row])
+        np.testing.assert_array_equal(alone.words, together.words[slice(*together.offsets[row : row + 2])])
+    nothing = encoder.read([[], texts[0]])
+    assert not nothing.sentences[0].any()
+    assert nothing.offsets[:2].tolist() == [0, 0]
+
+
+def test_words_match_as_in_training(meaning: Path, world: Path) -> None:
+    encoder = open_meaning(str(meaning))
+    texts = [["a", "dog", "sits", "in", "the", "park"], ["one", "cat", "at", "the", "river"]]
+    read = encoder.read(texts)
+    (found,) = word_cosines(read, np.array([0]), np.array([1]))
+    first, second = read.words[:6], read.words[6:]
+    fits = torch.from_numpy(first @ second.T)[None]
+    weights = torch.from_numpy(read.weights)
+    expected = matched(fits, weights[None, :6], weights[None, 6:])
+    assert found == pytest.approx(float(expected[0]), abs=1e-5)
+    assert sentence_cosines(read, np.array([0]), np.array([0]))[0] == pytest.approx(1, abs=1e-5)
+
+
+def test_what_people_score_higher_should_fit_better() -> None:
+    scores = torch.tensor([0.1, 0.5, 0.9])
+    assert ordered(torch.tensor([0.0, 0.5, 1.0]), scores) < ordered(torch.tensor([1.0, 0.5, 0.0]), scores)
+    assert ordered(torch.tensor([0.3, 0.1]), torch.tensor([0.5, 0.51])) == 0  # too near for an order
+
+
+def test_without_minilm(world: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--input minilm=FOLDER"):
+        MeaningTask(MeaningConfig(), Inputs(data=world / "data"))
+    save_file({"other": torch.ones(1)}, tmp_path / "model.safetensors")
+    with pytest.raises(DataError, match="not the weights of MiniLM"):
+        load_minilm(tmp_path, 16)
+    with pytest.raises(DataError, match="cannot be read"):
+        load_minilm(tmp_path / "nowhere", 16)
+    assert isinstance(load_minilm(world / "minilm", 16), Encoder)
+
+
+@pytest.fixture(scope="module")
+def sight(world: Path, meaning: Path) -> Path:
+    config = SightConfig(
+        epochs=25, batch=6, near=3, apart=20, judged=8, learning_rate=3e-3, decay=1.0, width=32,
+        sources=(str(world / "train.json"),), validation=(str(world / "val.json"),), bfloat16=False, dropout=0.0,
+    )  # fmt: skip
+    inputs = Inputs(data=world / "data", features=(world / "f.npz",), extra={"meaning": str(meaning)})
+    return train(SightTask(config, inputs), world / "sight")
+
+
+def test_sight_finds_what_it_has_never_seen(sight: Path) -> None:
+    told = json.loads((sight / "config.json").read_text())
+    assert told["trained"]["validation"]["sits"] > 0.3
+    assert told["facts"]["pictures"] == 12
+    log = [json.loads(line) for line in (sight / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < log[0]["loss"]
+
+
+def test_sight_says_the_same_without_torch(world: Path, meaning: Path, sight: Path) -> None:
+    network = open_sight(str(sight), str(meaning))
+    model = Sight(SightShape(DIM, DIM, WIDTH, width=32)).eval()
+    load_weights(model, sight / BEST)
+    texts = [["a", "dog", "near", "a", "park"], ["a", "cat", "sits"]]
+    with np.load(world / "f.npz") as stored:
+        vectors, regions = stored["vectors"][:2], stored["regions"][:2]
+    with torch.no_grad():
+        read = torch.cat([model.read(torch.from_numpy(each[None])) for each in network.meaning.states(texts)])
+        seen = model.look(torch.from_numpy(vectors), torch.from_numpy(regions))
+    assert network.read(texts) == pytest.approx(read.numpy(), abs=5e-3)
+    assert network.look(vectors, regions) == pytest.approx(seen.numpy(), abs=5e-3)
+    scores = network.fit(network.read(texts), np.array([0, 1]), network.look(vectors, regions), np.array([0, 1]))
+    logits = model.logits((read * seen).sum(-1)).detach().numpy()
+    assert scores == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-2)
+    assert not network.read([[]]).any()
+
+
+def test_regions_are_needed(world: Path, meaning: Path, tmp_path: Path) -> None:
+    with np.load(world / "f.npz") as stored:
+        np.savez(tmp_path / "f.npz", ids=stored["ids"], vectors=stored["vectors"])
+    inputs = Inputs(data=world / "data", features=(tmp_path / "f.npz",), extra={"meaning": str(meaning)})
+    with pytest.raises(DataError, match="no regions"):
+        SightTask(SightConfig(sources=(str(world / "train.json"),)), inputs)
+
+
+def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: Path, tmp_path: Path) -> None:
+    text = f"meaning(checkpoint={json.dumps(str(meaning))})"
+    look = f"sight(checkpoint={json.dumps(str(sight))}, meaning={json.dumps(str(meaning))})"
+    config = UnifiedConfig(
+        epochs=15, batch=32, hidden=4, both=(text, "bleu_1", look), references=(text, "bleu_1"), pictures=(look,)
+    )
+    task = UnifiedTask(config, Inputs(data=world / "data", features=(world / "f.npz",)))
+    place = train(task, tmp_path / "unified")
+    told = json.loads((place / "config.json").read_text())
+    assert told["trained"]["validation"]["tau_both"] > 0.3
+    assert told["facts"]["trained_on"] == ["judgements:cxc"]
+    judge = open_judge(str(place))
+    random = np.random.default_rng(0)
+    for inputs in INPUTS:
+        network = judge.networks[inputs]
+        values = random.random((40, len(network.parts)))
+        for part in range(len(network.parts)):
+            more = values.copy()
+            more[:, part] += random.random(40) * (1 - more[:, part])
+            assert (network.scores(more) >= network.scores(values) - 1e-12).all()

@@ -1,0 +1,72 @@
+"""What each part of `unified` is worth: fitted without it, on part B of Crisscrossed Captions, and measured on part C.
+
+    python tools/studies/unified_ablation.py --features val.features [--extra EXPR]
+
+No benchmark is looked at. Shown are Kendall's tau-b with people for each kind of input, and in brackets how often a
+worse caption scores as high as the one that it was made of, in percent.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from capeval.metrics.unified import PARTS
+from capeval.run import Run
+from capeval.runtime.unified import INPUTS
+from capeval.train.loop import fit
+from capeval.train.task import Inputs
+from capeval.train.tasks.unified.config import Config
+from capeval.train.tasks.unified.task import UnifiedTask
+
+
+def shown(task: UnifiedTask) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        _, reached = fit(task, Path(folder))
+    assert reached.validation is not None
+    cells = [
+        f"{reached.validation[f'tau_{name}']:.4f} ({100 * reached.validation[f'fooled_{name}']:.1f})" for name in INPUTS
+    ]
+    return " | ".join(cells)
+
+
+@click.command(help=__doc__)
+@click.option("--features", required=True, metavar="FILE", help="Of the pictures of Crisscrossed Captions.")
+@click.option("--data", metavar="ROOT", help="Folder of the data sets.")
+@click.option("--extra", multiple=True, metavar="EXPR", help="A part that might be added.")
+@click.option("--pairs", is_flag=True, help="Leave out two parts at a time, too.")
+@click.option("--threads", default=2, show_default=True)
+def main(features: str, data: str | None, extra: tuple[str, ...], pairs: bool, threads: int) -> None:
+    inputs = Inputs(data=None if data is None else Path(data), features=(Path(features),), run=Run(threads=threads))
+    every = {name: (*PARTS[name], *(each for each in extra if _fits(each, name))) for name in INPUTS}
+    task = UnifiedTask(Config(**every), inputs)
+    usual = Config()
+    print("| parts | both | references | pictures |\n| --- | ---: | ---: | ---: |")
+    print(f"| as shipped | {shown(task.of_fewer(usual))} |", flush=True)
+    parts = tuple(dict.fromkeys(part for name in INPUTS for part in PARTS[name]))
+    left_out = [(part,) for part in parts]
+    if pairs:
+        left_out += [(a, b) for place, a in enumerate(parts) for b in parts[place + 1 :]]
+    for each in left_out:
+        fewer = {name: tuple(part for part in PARTS[name] if part not in each) for name in INPUTS}
+        if all(fewer.values()):
+            named = ", ".join(f"`{part}`" for part in each)
+            print(f"| without {named} | {shown(task.of_fewer(replace(usual, **fewer)))} |", flush=True)
+    for part in extra:
+        more = {name: (*PARTS[name], *((part,) if _fits(part, name) else ())) for name in INPUTS}
+        print(f"| and `{part}` | {shown(task.of_fewer(replace(usual, **more)))} |", flush=True)
+
+
+def _fits(part: str, inputs: str) -> bool:
+    """Whether a metric can be computed from what there is."""
+    from capeval.registry import parse
+
+    needs = parse(part).metric.needs()
+    return all(inputs in ("both", need) for need in needs)
+
+
+if __name__ == "__main__":
+    main()
