@@ -57,11 +57,12 @@ demo: setup
 	  --json demo-out/comparison.json --report demo-out/comparison.html
 	@echo && echo "== With pictures: capeval score --images"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json -r $(DEMO)/pictures_references.json --images $(DEMO)/pictures \
-	  -m bleu_4 -m cider_d -m lece -m 'lece(context=reference)' -m tiger --intervals --json demo-out/pictures.json \
+	  -m bleu_4 -m cider_d -m lece -m 'lece(context=reference)' -m tiger -m unified --intervals --json demo-out/pictures.json \
 	  --report demo-out/pictures.html
 	@echo && echo "== With pictures and no references: capeval score --images, and why"
 	$(BIN)/capeval score $(DEMO)/pictures_captions.json --images $(DEMO)/pictures -m uice -m uice_sem -m uice_syn
 	$(BIN)/capeval explain uice "a brown and white cat looks at something" --image $(DEMO)/pictures/cat.jpg
+	$(BIN)/capeval explain unified "a brown and white cat looks at something" -r "the face of a striped cat" --image $(DEMO)/pictures/cat.jpg
 	@echo && echo "== Where in the picture a caption lies: capeval ground"
 	$(BIN)/capeval ground $(DEMO)/pictures/cat.jpg "a brown and white cat looks at something" -o demo-out/cat.html
 	@echo && echo "== What do metrics make of ever worse captions? capeval robust"
