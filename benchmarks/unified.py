@@ -4,8 +4,8 @@
 
 Captions are those of COCO val2014, from the annotations inside the installed pycocoevalcap package: for each of so many
 pictures one candidate, which is the caption of another picture, and five references. Features are random numbers, since
-what they are takes no time. Parses are not kept from one run to the next. The processor's time is told beside the
-clock's: on a machine that does other work too, it says more.
+what they are takes no time. `unified` comes first and parses every caption; those after it find the parses in memory.
+The processor's time is told beside the clock's: on a machine that does other work too, it says more.
 """
 
 from __future__ import annotations
