@@ -110,11 +110,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = tmp_path / "here"
     shutil.copytree(files, place)
     monkeypatch.chdir(place)
-    return place
+    # Examples may put our modules in the place of pycocoevalcap's: not for other tests.
+    before = dict(sys.modules)
+    yield place
+    for name in [name for name in sys.modules if name.split(".")[0] in ("pycocoevalcap", "pyciderevalcap")]:
+        del sys.modules[name]
+    sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
 
 
 def given() -> dict[str, Any]:

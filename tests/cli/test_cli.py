@@ -318,7 +318,7 @@ def test_join(run: Run, folder: Path) -> None:
 
 
 def test_compare(run: Run) -> None:
-    arguments = ["compare", "a.json", "b.json", "-r", "refs.json", "-m", "rouge_l", "--resamples", "99"]
+    arguments = ["compare", "a.json", "b.json", "-r", "refs.json", "-m", "rouge_l", "--resamples", "199"]
     done = run(*arguments, "--format", "json")
     assert (done.code, done.err) == (0, "")
     assert list(done.json) == ["schema", "n", "comparisons", "signatures"]

@@ -31,6 +31,7 @@ TEXTS = {
     "lece-system": {"settings"},
     "report": {"title"},
     "robust curves": {"gammas"},
+    "serve": {"host", "token"},
     "score": {"address", "by", "caption", "filter_", "ids", "picture", "split"},
     "train": {"name", "settings", "device"},
 }

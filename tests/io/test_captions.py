@@ -132,7 +132,7 @@ def test_parquet_lists_of_references(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"capeval\[parquet\]"):
+    with pytest.raises(MissingExtra, match=r"\[parquet\]"):
         read_candidates(tmp_path / "c.parquet")
 
 

@@ -363,7 +363,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "too few ids": ({"ids": np.array(["a"]), "vectors": np.ones((2, 3))}, "2 rows for 1 ids"),
     "wrong shape": ({"ids": np.array(["a"]), "vectors": np.ones((1, 3, 2))}, "2 dimensions"),
     "no numbers": ({"ids": np.array(["a"]), "vectors": np.array([["x"]])}, "must be numbers"),
-    "objects": ({"ids": np.array(["a", 1], object), "vectors": np.ones((2, 3))}, "save ids as strings"),
+    "objects": ({"ids": np.array(["a", 1], object), "vectors": np.ones((2, 3))}, "Save ids as strings"),
     "boxes": ({"ids": np.array(["a"]), "regions": np.ones((1, 3, 2)), "boxes": np.ones((1, 2, 4))}, "boxes must be"),
     "float ids": ({"ids": np.array([0.5]), "vectors": np.ones((1, 2))}, "strings or whole numbers"),
 }

@@ -282,9 +282,9 @@ def test_letters_need_matplotlib_and_pictures_pillow(found: Grounded, monkeypatc
     from capeval.report import plots
 
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"capeval\[report\]"):
+    with pytest.raises(MissingExtra, match=r"\[report\]"):
         draw_grounding(found, "png")
     assert draw_grounding(found, "svg")
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(MissingExtra, match=r"capeval\[learned\]"):
+    with pytest.raises(MissingExtra, match=r"\[learned\]"):
         draw_grounding(found, "svg")

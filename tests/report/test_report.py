@@ -121,7 +121,7 @@ def test_scores_of_several_systems_are_joined_by_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("id,clip\n1,0.7\n", "2 of 3 captions have no score"),
+        ("id,clip\n1,0.7\n", "2 of 3 captions without a score"),
         ("id,clip\n1,1\n1,2\n", "line 3: the same id twice"),
         ("id,bleu_1\n1,1\n2,2\n3,3\n", "the same names as others: bleu_1"),
         ("id\n1\n2\n3\n", "no column of scores"),
@@ -474,7 +474,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, compared: dict[str,
     monkeypatch.setattr("capeval.report.plots.find_spec", lambda name: None)
     made = report(compared)
     assert "\\begin{table}" in made.latex()
-    with pytest.raises(MissingExtra, match=r'pip install "capeval\[report\]"'):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[report\]"):
         made.html()
 
 

@@ -12,7 +12,9 @@ from capeval.train.tasks import task_named, task_names
 
 
 def test_names() -> None:
-    assert task_names() == ["captioner", "lece", "nneval", "parser", "scan", "uice", "uice-sem", "uice-syn"]
+    assert task_names() == [
+        "captioner", "lece", "meaning", "nneval", "parser", "scan", "sight", "uice", "uice-sem", "uice-syn", "unified",
+    ]  # fmt: skip
     with pytest.raises(UnknownName, match="Did you mean captioner"):
         task_named("captoner")
 

@@ -38,7 +38,7 @@ def test_nothing_is_left_of_requests(client: Any) -> None:
     assert server.desk.waiting == 0
     assert sum(server.desk.counts().values()) == 0
     assert not [path for path in server.desk.folder.iterdir() if path.name != "lock"]
-    assert sum(isinstance(each, Job) for each in gc.get_objects()) <= 2
+    assert sum(type(each) is Job for each in gc.get_objects()) <= 2
 
 
 def test_memory_does_not_grow(client: Any) -> None:

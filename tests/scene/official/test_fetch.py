@@ -189,5 +189,5 @@ def test_a_name_that_only_looks_like_the_jar(site: Any, tiny_original: bytes) ->
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtra, match=r"capeval\[fetch\]"):
+    with pytest.raises(MissingExtra, match=r"\[fetch\]"):
         fetch_grammar()

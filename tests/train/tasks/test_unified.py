@@ -214,7 +214,7 @@ def test_what_people_score_higher_should_fit_better() -> None:
 
 
 def test_without_minilm(world: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--input minilm=FOLDER"):
+    with pytest.raises(DataError, match="the folder of MiniLM is needed"):
         MeaningTask(MeaningConfig(), Inputs(data=world / "data"))
     save_file({"other": torch.ones(1)}, tmp_path / "model.safetensors")
     with pytest.raises(DataError, match="not the weights of MiniLM"):

@@ -54,7 +54,9 @@ class MeaningTask(Task[Encoder]):
     def __init__(self, config: Config, inputs: Inputs) -> None:
         self.config: Config = config
         if MINILM not in inputs.extra:
-            raise DataError("the folder of MiniLM is needed: --input minilm=FOLDER (docs/metrics/meaning.md)")
+            raise DataError(
+                "the folder of MiniLM is needed, as `minilm` (docs/metrics/meaning.md)", remedy="training_inputs"
+            )
         self.folder = Path(inputs.extra[MINILM])
         self.pieces = Pieces(self.folder / TOKENIZER, config.pieces)
         self.sources = config.sources

@@ -79,7 +79,7 @@ class SightTask(Task[Sight]):
         self.pool = Pool(inputs.features)
         self.encoder, self.sources = self.pool.encoder, config.sources
         if not self.pool.region_dim:
-            raise DataError("the features have no regions: make them with `capeval features --regions`")
+            raise DataError("the features have no regions", remedy="training_features")
         found = [with_pictures(captions(source, "train", inputs.data), self.pool) for source in config.sources]
         texts = {image: several for each in found for image, several in each.items()}
         kept = {

@@ -62,7 +62,9 @@ class UnifiedTask(Task[Unified]):
     def __init__(self, config: Config, inputs: Inputs) -> None:
         self.config: Config = config
         if len(inputs.features) != 1:
-            raise DataError("one file of features is needed, of the pictures of Crisscrossed Captions: --features FILE")
+            raise DataError(
+                "one file of features is needed, of the pictures of Crisscrossed Captions", remedy="training_features"
+            )
         self.features = open_features(inputs.features[0])
         self.encoder = self.features.encoder
         self.parts = tuple(dict.fromkeys(part for name in INPUTS for part in getattr(config, name)))
