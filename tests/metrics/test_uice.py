@@ -27,8 +27,9 @@ from capeval.metrics.uice_sem import UiceSem
 from capeval.metrics.uice_syn import UiceSyn
 from capeval.registry import complete, parse
 from capeval.run import Progress, Run
+from capeval.runtime.arrays import probability
 from capeval.runtime.checkpoint import installed_checkpoints
-from capeval.runtime.uice import Head, fused, open_semantics, open_syntax, probability
+from capeval.runtime.uice import Head, fused, open_semantics, open_syntax
 from capeval.types import Array, Dataset, Metric, Picture, Sample
 
 WIDTH = 8

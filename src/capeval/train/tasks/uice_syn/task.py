@@ -13,7 +13,8 @@ from torch.nn import functional as F
 
 from capeval.errors import CapevalError, DataError
 from capeval.models.uice import Syntax
-from capeval.runtime.uice import SYNTAX, VOCABULARY, probability, syntax_outputs
+from capeval.runtime.arrays import probability
+from capeval.runtime.uice import SYNTAX, VOCABULARY, syntax_outputs
 from capeval.text.tokenize import tokenize
 from capeval.text.vocabulary import PAD, SPECIALS, UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_length, count_of
