@@ -40,10 +40,7 @@ def _coco(document: Mapping[Any, Any], source: str, kind: Kind, reading: Reading
     unfit = [row for row in rows if row.get("is_rejected") is True or row.get("is_precanned") is True]
     if unfit:
         rows = [row for row in rows if not (row.get("is_rejected") is True or row.get("is_precanned") is True)]
-        reading.tell(
-            f"{source}: VizWiz: {counted(len(unfit), 'caption')} marked as rejected or precanned left out, as its "
-            "evaluation does"
-        )
+        reading.tell(f"{source}: VizWiz: {counted(len(unfit), 'caption')} marked as rejected or precanned left out")
     names = [row.get("image_id", row.get("image", UNSET)) for row in rows]
     media = document.get("images")
     media = _rows(media, "images", source) if isinstance(media, list) else []
