@@ -98,12 +98,19 @@ class MissingExtra(Unavailable):
         super().__init__(f"{feature} needs an optional package. Install it with: {install_command(extra)}{other}")
 
 
+_WITH_WEIGHTS = ("learned", "train", "all")
+
+
 def install_command(extra: str) -> str:
     """What installs an extra here: from the checkout where there is one, else from the package index."""
     root = Path(__file__).resolve().parents[2]
     if not ((root / "pyproject.toml").is_file() and (root / "src" / "capeval").is_dir()):
         return f'pip install "capeval[{extra}]"'
-    return f"pip install '{'.' if Path.cwd() == root else root}[{extra}]'"
+    place = "." if Path.cwd() == root else str(root)
+    # Our weights are packages of the checkout: none of another place may stand in for them.
+    weights = sorted(path.parent.name for path in root.glob("packages/*/pyproject.toml"))
+    before = [f"'{place}/packages/{name}'" for name in weights] if extra in _WITH_WEIGHTS else []
+    return " ".join(["pip install", *before, f"'{place}[{extra}]'"])
 
 
 def without_pickle_advice(problem: Exception) -> str:

@@ -86,6 +86,11 @@ def test_extras_are_installed_from_the_checkout_where_there_is_one(
     assert install_command("meteor") == f"pip install '{checkout}[meteor]'"
     monkeypatch.chdir(checkout)
     assert "Install it with: pip install '.[meteor]', or get it" in str(MissingExtra("METEOR", "meteor", "a way"))
+    for name in ("unified", "models"):  # the weights are on no index under these names: they come from the checkout too
+        (checkout / "packages" / name).mkdir(parents=True)
+        (checkout / "packages" / name / "pyproject.toml").write_text("")
+    assert install_command("learned") == "pip install './packages/models' './packages/unified' '.[learned]'"
+    assert install_command("meteor") == "pip install '.[meteor]'"
 
 
 def test_the_config_of_a_training_is_shown_without_torch() -> None:
