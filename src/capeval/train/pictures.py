@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from capeval.errors import DataError, counted
 from capeval.io.features import open_features
 from capeval.io.files import PathLike
-from capeval.train.data import Captions
-from capeval.types import Floats
+from capeval.train.data import Captions, captions
+from capeval.types import Floats, Longs
 
 
 class PictureVectors(Protocol):
@@ -86,3 +86,28 @@ class Pool:
 def with_pictures(given: Mapping[str, tuple[str, ...]], pictures: Pool) -> Captions:
     """Only the captions whose picture there is."""
     return {image: texts for image, texts in given.items() if image in pictures}
+
+
+class Pictured(NamedTuple):
+    """Captions of pictures that there are features of."""
+
+    train: Captions
+    validation: Captions
+    sources: list[Longs]
+    """The places in `train` of the pictures of each source."""
+
+
+def pictured(sources: Sequence[str], validation: Sequence[str], pictures: Pool, data: PathLike | None) -> Pictured:
+    """The training captions of some sources, and the validation captions of some."""
+    found = [with_pictures(captions(source, "train", data), pictures) for source in sources]
+    train = {image: several for each in found for image, several in each.items()}
+    kept = {
+        image: several
+        for source in validation
+        for image, several in with_pictures(captions(source, "val", data), pictures).items()
+        if image not in train  # a user's file has no splits
+    }
+    if not train or not kept:
+        raise DataError(f"no picture to {'validate' if train else 'train'} with: the features have none of them")
+    place = {image: number for number, image in enumerate(train)}
+    return Pictured(train, kept, [np.array([place[image] for image in each]) for each in found if each])

@@ -20,10 +20,10 @@ from capeval.text.vocabulary import UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_group, by_near_groups
 from capeval.train.captions import CaptionTable
 from capeval.train.config import config_to_dict
-from capeval.train.data import captions, some_of
+from capeval.train.data import some_of
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
-from capeval.train.pictures import Pool, with_pictures
+from capeval.train.pictures import Pool, pictured
 from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.scan.config import Config
 from capeval.types import Floats, Longs
@@ -44,16 +44,7 @@ class ScanTask(Task[Scan]):
         self.pool = Pool(inputs.features)
         self.encoder = self.pool.encoder
         self.sources = config.sources
-        found = [with_pictures(captions(source, "train", inputs.data), self.pool) for source in config.sources]
-        texts = {image: several for each in found for image, several in each.items()}
-        kept = {
-            image: several
-            for source in config.validation
-            for image, several in with_pictures(captions(source, "val", inputs.data), self.pool).items()
-            if image not in texts  # a user's file has no splits
-        }
-        if not texts or not kept:
-            raise DataError(f"no picture to {'validate' if texts else 'train'} with: the features have none of them")
+        texts, kept, self._sources = pictured(config.sources, config.validation, self.pool, inputs.data)
         self.images, self.validation = list(texts), some_of(sorted(kept), config.validation_pictures)
         self.vocabulary = Vocabulary.of(
             (text for several in texts.values() for text in several), config.vocabulary, config.minimum
@@ -63,8 +54,6 @@ class ScanTask(Task[Scan]):
         self.held_out = CaptionTable.of(self.vocabulary, first, self.validation, config.words, eos=False)
         if not (self.captions.lengths.all() and self.held_out.lengths.all()):
             raise DataError("there are captions without a word among those to train on")
-        place = {image: number for number, image in enumerate(self.images)}
-        self._sources = [np.array([place[image] for image in each]) for each in found if each]
 
     def build(self) -> Scan:
         config = self.config

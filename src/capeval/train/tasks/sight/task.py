@@ -22,11 +22,11 @@ from capeval.runtime.sight import CAPTIONS, PICTURES, SCALE, sight_outputs
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import by_group, by_near_groups
 from capeval.train.checkpoint import write_bytes
-from capeval.train.data import captions, some_of
+from capeval.train.data import some_of
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
 from capeval.train.parts import PartName, judged
-from capeval.train.pictures import Pool, with_pictures
+from capeval.train.pictures import Pool, pictured
 from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.meaning.task import ordered
 from capeval.train.tasks.scan.task import recalls
@@ -80,19 +80,8 @@ class SightTask(Task[Sight]):
         self.encoder, self.sources = self.pool.encoder, config.sources
         if not self.pool.region_dim:
             raise DataError("the features have no regions", remedy="training_features")
-        found = [with_pictures(captions(source, "train", inputs.data), self.pool) for source in config.sources]
-        texts = {image: several for each in found for image, several in each.items()}
-        kept = {
-            image: several
-            for source in config.validation
-            for image, several in with_pictures(captions(source, "val", inputs.data), self.pool).items()
-            if image not in texts  # a user's file has no splits
-        }
-        if not texts or not kept:
-            raise DataError(f"no picture to {'validate' if texts else 'train'} with: the features have none of them")
+        texts, kept, self._sources = pictured(config.sources, config.validation, self.pool, inputs.data)
         self.images = list(texts)
-        place = {image: number for number, image in enumerate(self.images)}
-        self._sources = [np.array([place[image] for image in each]) for each in found if each]
         self.meaning = open_meaning(inputs.extra.get(MEANING, "meaning"), inputs.run)
         self._read(texts, kept, inputs)
         self._look()

@@ -19,10 +19,10 @@ from capeval.text.vocabulary import UNK, Vocabulary, initial_vectors
 from capeval.train.batching import by_group, by_near_groups
 from capeval.train.captions import CaptionTable
 from capeval.train.checkpoint import write_bytes
-from capeval.train.data import captions, some_of
+from capeval.train.data import some_of
 from capeval.train.export import to_onnx
 from capeval.train.facts import digest_of
-from capeval.train.pictures import Pool, with_pictures
+from capeval.train.pictures import Pool, pictured
 from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.scan.task import recalls
 from capeval.train.tasks.uice_sem.config import Config
@@ -42,16 +42,7 @@ class UiceSemTask(Task[Semantics]):
         self.config: Config = config
         self.pool = Pool(inputs.features)
         self.encoder, self.sources = self.pool.encoder, config.sources
-        found = [with_pictures(captions(source, "train", inputs.data), self.pool) for source in config.sources]
-        texts = {image: several for each in found for image, several in each.items()}
-        kept = {
-            image: several
-            for source in config.validation
-            for image, several in with_pictures(captions(source, "val", inputs.data), self.pool).items()
-            if image not in texts  # a user's file has no splits
-        }
-        if not texts or not kept:
-            raise DataError(f"no picture to {'validate' if texts else 'train'} with: the features have none of them")
+        texts, kept, self._sources = pictured(config.sources, config.validation, self.pool, inputs.data)
         self.images, held_out = list(texts), some_of(sorted(kept), config.validation_pictures)
         every = [text for several in texts.values() for text in several]
         self.vocabulary = Vocabulary.of(every, config.vocabulary, config.minimum)
@@ -64,8 +55,6 @@ class UiceSemTask(Task[Semantics]):
         self._mentioned = Mentioned(self.captions, len(self.vocabulary))
         self._mentioned_there = Mentioned(self.held_out, len(self.vocabulary))
         self._vectors, self._vectors_there = self.pool.vectors(self.images), self.pool.vectors(held_out)
-        place = {image: number for number, image in enumerate(self.images)}
-        self._sources = [np.array([place[image] for image in each]) for each in found if each]
         self._has_kernels = config.warmup == 0
 
     def build(self) -> Semantics:
