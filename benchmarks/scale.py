@@ -1,110 +1,34 @@
-"""Captions by the million: rows a second, memory, equality, kills, Ray, pictures. One command:
+"""Captions by the million: rows a second, memory, equality, kills, faults, Ray, pictures. One command:
 
-    python benchmarks/scale.py [--folder DIR] [--parts rates,memory,equal,kills,ray] [--rows 1000000,10000000]
-    python benchmarks/scale.py --parts pictures --pictures DIR --features FILE
+    python benchmarks/scale.py [--folder DIR] [--pictures DIR [--features FILE]] [--parts rates,memory,...]
 
-Shards are made in DIR (1.3 GB for 10 M rows) and stay there. Each part writes its section to results/scale.md, and
-leaves those of the others as they are. On a machine with other work CPU time is what can be compared: seconds of all
-processes, user and system, beside those of the clock.
+Shards are made in DIR (1.3 GB for 10 M rows, and scored ones beside them) and stay there. Each part writes its
+section to results/scale.md and leaves those of the others as they are; `pictures` is left out where no folder of them
+is given. Seconds are those of whole commands, from start to end, with a process for each core; on a machine with other
+work CPU time, of all processes, user and system, is what can be compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import os
 import re
+import resource
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from common import RESULTS, machine, markdown
-from scaledata import SHARD, pool, write_shards
+from scaledata import SHARD, write_distinct, write_picture_shards, write_shards
+from scalerun import HERE, Measured, contents, measured, score
 
-TOGETHER = ["bleu", "rouge_l", "cider_d(df=coco-val2014)"]
-CAPEVAL = [sys.executable, "-m", "capeval"]
-HERE = Path(__file__).resolve().parent
+CIDER = "cider_d(df=coco-val2014)"
+TOGETHER = ["bleu", "rouge_l", CIDER]
 TITLE = "# Captions by the million\n\nMade by `python benchmarks/scale.py`; docs/scale.md says what follows from it.\n"
-
-
-class Measured(NamedTuple):
-    seconds: float
-    cpu: float
-    """Seconds of user and system, of all processes."""
-    peak_mb: float
-    """Of all processes together."""
-    output: str
-
-
-def measured(command: Sequence[str], environment: dict[str, str] | None = None) -> Measured:
-    start, peak = time.perf_counter(), 0.0
-    with tempfile.TemporaryFile() as log:
-        child = subprocess.Popen(
-            command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | (environment or {}), cwd=HERE
-        )
-        ended = threading.Event()
-
-        def watch() -> None:
-            nonlocal peak
-            while not ended.wait(1):
-                peak = max(peak, sum(map(_resident, _family(child.pid))))
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        ended.set()
-        watcher.join()
-        log.seek(0)
-        output = log.read().decode(errors="replace")
-    if child.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{output}")
-    return Measured(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, peak, output)
-
-
-def _family(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    # Children may have been started by any thread.
-    tasks = [Path(task, "children") for task in Path(f"/proc/{pid}/task").glob("*")]
-    for path in tasks:
-        try:
-            children += path.read_text().split()
-        except OSError:
-            continue
-    return [pid, *(each for child in {*children} for each in _family(int(child)))]
-
-
-def _resident(pid: int) -> float:
-    """What it has of memory, what it shares shared out: MB."""
-    try:
-        found = re.search(r"^Pss: *(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
-    except OSError:
-        return 0.0
-    return int(found[1]) / 1024 if found else 0.0
-
-
-def score(
-    shards: Sequence[Path],
-    metrics: Sequence[str],
-    output: Path,
-    *more: str,
-    environment: dict[str, str] | None = None,
-) -> Measured:
-    shutil.rmtree(output, ignore_errors=True)
-    wanted = [part for metric in metrics for part in ("-m", metric)]
-    line = [*CAPEVAL, "score", *map(str, shards), *wanted, "-o", str(output), "--format", "json", *more]
-    return measured(line, environment)
 
 
 def shards_of(folder: Path, rows: int) -> list[Path]:
@@ -112,212 +36,293 @@ def shards_of(folder: Path, rows: int) -> list[Path]:
     return sorted((folder / "shards").glob("*.parquet"))[: -(-rows // SHARD)]
 
 
-def per_second(rows: int, run: Measured) -> list[str]:
-    """By the clock; and what two free cores would do by the CPU time."""
-    return [f"{rows / run.seconds:,.0f}", f"{1e6 * run.cpu / rows:.1f}", f"{2 * rows / run.cpu:,.0f}"]
-
-
-def rates(folder: Path, options: argparse.Namespace) -> str:
-    """CPU time of one process on one shard, once all is loaded; two cores do two shards at once."""
-    from capeval.stream.work import Job, Work
-
-    rows = []
-    for metrics, count in [
-        (TOGETHER, options.rate_rows), (["bleu"], options.rate_rows), (["rouge_l"], options.rate_rows),
-        (["cider_d(df=coco-val2014)"], options.rate_rows), (["spice_fast"], options.slow_rows),
-        (["meteor"], options.slow_rows), (["wmd"], options.slow_rows),
-    ]:  # fmt: skip
-        (shard,), (tiny,) = _some(folder, count, 1), _some(folder, 50, 1)
-        work = Work(Job(tuple(metrics), str(folder / "rates")))
-        work.state.make()
-        work.do("score", str(tiny), lambda rows: None)
-        start, cpu = time.perf_counter(), time.process_time()
-        record = work.do("score", str(shard), lambda rows: None)
-        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-        if "problem" in record:
-            rows.append([" + ".join(metrics), record["problem"], "", "", "", ""])
-            continue
-        distinct = _distinct([shard])
-        figures = [f"{1e6 * cpu / count:.1f}", f"{2 * count / cpu:,.0f}", f"{2 * distinct / cpu:,.0f}"]
-        rows.append([" + ".join(metrics), f"{count:,}", f"{count / seconds:,.0f}", *figures])
-    header = [
-        "metrics", "rows", "rows/s by the clock, one process", "CPU µs a row", "rows/s on two free cores, by CPU time",
-        "distinct captions/s, the same",
-    ]  # fmt: skip
-    return markdown(header, rows)
-
-
-def _some(folder: Path, count: int, shards: int) -> list[Path]:
+def some(folder: Path, count: int, shards: int) -> list[Path]:
+    """The first rows of all, in so many shards."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    place = folder / f"some-{count}"
+    place = folder / f"some-{count}-{shards}"
     place.mkdir(exist_ok=True)
-    table = pq.read_table(shards_of(folder, SHARD)[0])
+    table = pa.concat_tables(pq.read_table(path) for path in shards_of(folder, count))
     size = count // shards
     for i in range(shards):
-        pq.write_table(table.slice(i * size, size), place / f"{i}.parquet")
+        pq.write_table(table.slice(i * size, size), place / f"{i:03d}.parquet")
     return sorted(place.glob("*.parquet"))
 
 
-def _distinct(shards: Sequence[Path]) -> int:
-    import pyarrow.parquet as pq
+def by_clock_and_cpu(count: int, run: Measured) -> list[str]:
+    return [f"{run.seconds:,.1f}", f"{count / run.seconds:,.0f}", f"{1e6 * run.cpu / count:,.1f}"]
 
-    found: set[str] = set()
-    for path in shards:
-        table = pq.read_table(path)
-        found.update(table["caption"].to_pylist(), table["references"].combine_chunks().flatten().to_pylist())
-    return len(found)
+
+RATES = ["rows", "seconds", "rows/s", "CPU µs a row"]
+
+
+def rates(folder: Path, options: argparse.Namespace) -> str:
+    """Each metric alone, and `spice_fast` over captions of which each has to be parsed."""
+    rows = []
+    sizes = {"bleu": options.rate_rows, "rouge_l": options.rate_rows, CIDER: options.rate_rows,
+             "meteor": options.slow_rows, "wmd": options.slow_rows}  # fmt: skip
+    for metric, count in sizes.items():
+        run = score(shards_of(folder, count), [metric], folder / "rates")
+        rows.append([metric, f"{count:,}", *by_clock_and_cpu(count, run)])
+    shards = write_distinct(folder / "distinct", options.parsed)
+    run = score(shards, ["spice_fast"], folder / "rates")
+    count = run.document()["n"]
+    rows.append(["spice_fast", f"{count:,}", *by_clock_and_cpu(count, run)])
+    text = markdown(["metric", *RATES], rows)
+    distinct = f"{options.parsed:,} captions, no two of them the same"
+    return text + f"\n`spice_fast` over {distinct}: {options.parsed / run.seconds:,.0f} distinct captions/s.\n"
 
 
 def memory(folder: Path, options: argparse.Namespace) -> str:
+    """The three n-gram metrics together, at several sizes."""
     rows = []
     for count in options.rows:
         run = score(shards_of(folder, count), TOGETHER, folder / "memory")
-        rows.append([f"{count:,}", f"{run.seconds:,.0f}", *per_second(count, run), f"{run.peak_mb:,.0f}"])
-    header = [
-        "rows",
-        "seconds",
-        "rows/s",
-        "CPU µs a row",
-        "rows/s on two free cores, by CPU time",
-        "peak MB, 3 processes",
-    ]
-    return markdown(header, rows)
+        rows.append([f"{count:,}", *by_clock_and_cpu(count, run), f"{run.worker_mb:,.0f}", f"{run.command_mb:,.0f}"])
+    header = [*RATES, "highest MB of a worker", "highest MB of the command"]
+    return f"{' + '.join(TOGETHER)}, in shards of {SHARD:,} rows:\n\n" + markdown(header, rows)
 
 
 def equal(folder: Path, options: argparse.Namespace) -> str:
-    """Shards against one piece: rows and corpus."""
+    """Shards against one piece: every row, the corpus, the signatures. With document frequencies of all rows too."""
     import numpy as np
-    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    metrics = [*TOGETHER, "cider_d"]
+    shards = shards_of(folder, options.equal_rows)
+    shown = score(shards, metrics, folder / "equal").document()
+    start = time.perf_counter()
+    whole = in_one_piece(shards, metrics)
+    seconds = time.perf_counter() - start
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    apart, place = dict.fromkeys(whole.per_caption, 0.0), 0
+    for path in shards:
+        found = pq.read_table(folder / "equal" / path.name, columns=list(apart))
+        for name, values in whole.per_caption.items():
+            own = found[name].to_numpy()
+            apart[name] = max(apart[name], float(np.abs(own - values[place : place + len(own)]).max()))
+        place += found.num_rows
+    rows = []
+    for name in apart:
+        corpus = abs(shown["scores"][name] - whole.scores[name])
+        rows.append([name, f"{apart[name]:.1e}", f"{corpus:.1e}", shown["signatures"][name] == whole.signatures[name]])
+        if max(apart[name], corpus) > 1e-12 or place != len(whole):
+            sys.exit(f"{name} is not that of one piece: {apart[name]} and {corpus}, {place} of {len(whole)} rows")
+    header = ["score", "largest difference of a row", "difference of the corpus score", "same signature"]
+    told = f"{place:,} rows in {len(shards)} shards, and by one call of `evaluate` on all of them"
+    told += f" ({seconds:,.0f} s, {highest:.1f} GB):"
+    return f"{told}\n\n{markdown(header, rows)}"
+
+
+def in_one_piece(shards: Sequence[Path], metrics: Sequence[str]) -> Any:
+    """All rows in one data set, as files are read. Captions come again and again, and are held once."""
     import pyarrow.parquet as pq
 
     from capeval.evaluate import evaluate
     from capeval.io.captions.texts import cleaned
+    from capeval.stream.forms.parquet import values_of
     from capeval.types import Dataset
 
-    metrics = ["bleu", "rouge_l", "cider_d", "cider_d(df=coco-val2014)"]
-    shards = _some(folder, options.equal_rows, 4)
-    run = score(shards, metrics, folder / "equal")
-    found = pa.concat_tables([pq.read_table(path) for path in sorted((folder / "equal").glob("*.parquet"))])
-    images, captions = found["image_id"].to_pylist(), cleaned(found["caption"].to_pylist())
-    sets = [tuple(cleaned(each)) for each in found["references"].to_pylist()]  # as all files are read
-    whole = evaluate(Dataset(images, images, captions, sets, range(len(sets))), metrics)
-    shown = json.loads(run.output[run.output.index("{") : run.output.rindex("}") + 1])
-    rows = []
-    for name, values in whole.per_caption.items():
-        apart = float(np.abs(found[name].to_numpy() - values).max())
-        corpus = abs(shown["scores"][name] - whole.scores[name])
-        rows.append([name, f"{apart:.1e}", f"{corpus:.1e}", shown["signatures"][name] == whole.signatures[name]])
-        if max(apart, corpus) > 1e-12:
-            sys.exit(f"{name} is not that of one piece: {apart} and {corpus}")
-    header = ["score", "largest difference of a row", "difference of the corpus score", "same signature"]
-    return f"{options.equal_rows:,} rows in 4 shards and in one piece:\n\n" + markdown(header, rows)
+    held: dict[Any, Any] = {}
+    images, captions, sets = [], [], []
+    for path in shards:
+        table = pq.read_table(path)
+        images += table["image_id"].to_pylist()
+        captions += [held.setdefault(text, text) for text in cleaned(table["caption"].to_pylist())]
+        for own in values_of(table["references"]):
+            sets.append(tuple(held.setdefault(text, text) for text in cleaned(own)))
+    return evaluate(Dataset(images, images, captions, sets, range(len(sets))), metrics)
 
 
 def kills(folder: Path, options: argparse.Namespace) -> str:
     tool = HERE.parent / "tools" / "kill_stream.py"
-    run = measured([sys.executable, str(tool), "--kills", str(options.kills), "--folder", str(folder / "kills")])
+    line = [sys.executable, str(tool), "--kills", str(options.kills), "--commands", str(options.kills // 25)]
+    run = measured([*line, "--folder", str(folder / "kills")])
     return f"{run.output.strip().splitlines()[-1]}\n"
 
 
+def faults(folder: Path, options: argparse.Namespace) -> str:
+    """What is wrong with a shard or with the disk is told, and costs the other shards nothing; once it is mended, the
+    same command makes what an undisturbed one made."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    calm = some(folder, 40_000, 4)
+    pq.write_table(pa.concat_tables([pq.read_table(calm[2])] * 2), calm[2])  # the one that a disk may be too small for
+    score(calm, ["rouge_l"], folder / "faults-calm")
+    expected = contents(folder / "faults-calm")
+    small = len(expected[calm[2].name]) * 3 // 4
+    place = folder / "faults"
+    shards = [place / path.name for path in calm]
+
+    def full() -> None:
+        """Files can grow no further: what a full disk is to who writes."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (small, resource.RLIM_INFINITY))
+
+    def cut(path: Path) -> None:
+        path.write_bytes(path.read_bytes()[:-1000])
+
+    def no_parquet(path: Path) -> None:
+        path.write_bytes(os.urandom(10_000))
+
+    def renamed(path: Path) -> None:
+        pq.write_table(pq.read_table(path).rename_columns(["image_id", "words", "references"]), path)
+
+    def numbers(path: Path) -> None:
+        table = pq.read_table(path)
+        pq.write_table(table.set_column(1, "caption", [list(range(table.num_rows))]), path)
+
+    cases: dict[str, tuple[Callable[[Path], None] | None, Callable[[], None] | None]] = {
+        "disk full": (None, full), "Parquet cut short": (cut, None), "no Parquet at all": (no_parquet, None),
+        "captions under another name": (renamed, None), "captions of another type": (numbers, None),
+    }  # fmt: skip
+    rows = []
+    for what, (spoil, before) in cases.items():
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(calm[0].parent, place)
+        if spoil:
+            spoil(shards[2])
+        run = score(shards, ["rouge_l"], folder / "faults-out", before=before, may_fail=True)
+        left = {name: data for name, data in contents(folder / "faults-out").items() if name.endswith(".parquet")}
+        same = sum(expected[name] == data for name, data in left.items())
+        said = run.output.strip().splitlines()[-1].replace(f"{place}/", "").replace(f"{folder}/faults-out/", "")
+        shutil.copy(calm[2], shards[2])
+        score(shards, ["rouge_l"], folder / "faults-out", go_on=True)
+        again = {name: data for name, data in contents(folder / "faults-out").items() if name.endswith(".parquet")}
+        mended = all(expected[name] == data for name, data in again.items()) and len(again) == len(shards)
+        rows.append([what, run.code, said, f"{same} of {len(left)}", mended])
+        if not run.code or same != len(left) or not mended:
+            sys.exit(f"{what}: {run.output}")
+    header = [
+        "what is wrong",
+        "exit code",
+        "what is said last",
+        "shards written, as without it",
+        "all as without it, once mended",
+    ]
+    return markdown(header, rows)
+
+
 def ray_cluster(folder: Path, options: argparse.Namespace) -> str:
-    """Two nodes of one core against two local processes, and one of the nodes killed in mid-run."""
+    """Two nodes of one core against two local processes, in turns; one of the nodes killed; a row that fails."""
     import ray
     from ray.cluster_utils import Cluster
 
+    from capeval.errors import DataError
     from capeval.stream.job import score_shards
     from capeval.stream.local import Local
     from capeval.stream.rayrunner import RayRunner
     from capeval.stream.work import Job
 
-    shards = [str(path) for path in _some(folder, options.ray_rows, 10)]
+    shards = [str(path) for path in shards_of(folder, options.ray_rows)]
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 
     class Losing(RayRunner):
-        def run(self, *arguments):
+        def run(self, *arguments: Any) -> Any:
             for done, each in enumerate(super().run(*arguments)):
                 if done == 2:
                     cluster.remove_node(nodes.pop(), allow_graceful=False)
                 yield each
 
-    rows, outputs = [], []
-    runners = {"two local processes": Local(2), "Ray, two nodes": RayRunner(), "Ray, one of them killed": Losing()}
-    for what, runner in runners.items():
-        output = folder / f"ray-{len(outputs)}"
+    def run(output: Path, runner: Any, paths: Sequence[str] = shards, **more: Any) -> tuple[float, Any]:
         shutil.rmtree(output, ignore_errors=True)
         start = time.perf_counter()
-        score_shards(shards, Job(tuple(TOGETHER), str(output)), runner)
-        seconds = time.perf_counter() - start
-        outputs.append({path.name: path.read_bytes() for path in output.iterdir() if path.is_file()})
-        rows.append([what, f"{seconds:.1f}", f"{options.ray_rows / seconds:,.0f}", outputs[-1] == outputs[0]])
+        done = score_shards(paths, Job(tuple(TOGETHER), str(output), **more), runner)
+        return time.perf_counter() - start, done
+
+    outputs, seconds = dict[str, dict[str, bytes]](), dict[str, list[float]]()
+    local, on_ray, lost = "two local processes", "Ray, two nodes", "Ray, one of them killed in mid-run"
+    turns: list[tuple[str, Any]] = [(local, Local(2)), (on_ray, RayRunner())] * options.ray_turns
+    for what, runner in [*turns, (lost, Losing())]:
+        took, _ = run(folder / "ray", runner)
+        seconds.setdefault(what, []).append(took)
+        outputs[what] = contents(folder / "ray")
+    bad = [str(spoiled(path, folder / "ray-bad", row=i == 1)) for i, path in enumerate(some(folder, 4000, 4))]
+    _, done = run(folder / "ray", RayRunner(), bad)
+    try:
+        run(folder / "ray", RayRunner(), bad, on_error="fail")
+        sys.exit("a row that fails did not fail the job that asked for it")
+    except DataError as problem:
+        refused = str(problem).replace(f"{folder}/ray-bad/", "")
     ray.shutdown()
     cluster.shutdown()
-    header = ["runner", "seconds", "rows/s", "same bytes"]
-    return f"{options.ray_rows:,} rows in 10 shards, cluster running:\n\n" + markdown(header, rows)
+    rows = []
+    for what, each in seconds.items():
+        if outputs[what] != outputs[local]:
+            sys.exit(f"{what}: files differ from those of {local}")
+        best = min(each)
+        times = ", ".join(f"{one:.1f}" for one in each)
+        more = f"{100 * (best / min(seconds[local]) - 1):+.0f} %" if what == on_ray else ""
+        rows.append([what, times, f"{options.ray_rows / best:,.0f}", more, "yes"])
+    counts, first = done.manifest["rows"], done.manifest["failures"]["first"][0]
+    return (
+        f"{options.ray_rows:,} rows in {len(shards)} shards, cluster running, in turns; the best of each counts:\n\n"
+        + markdown(["runner", "seconds", "rows/s", "against local", "same bytes"], rows)
+        + f"\nA row that fails: {counts['scored']:,} of {counts['read']:,} rows scored, row {first['row']} of "
+        f'{first["shard"]} named ({first["reason"]}). With `--on-error fail`: "{refused}"\n'
+    )
+
+
+def spoiled(path: Path, folder: Path, row: bool) -> Path:
+    """A copy, with a row without a caption where that is asked for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(exist_ok=True)
+    table = pq.read_table(path)
+    if row:
+        captions = table["caption"].to_pylist()
+        captions[7] = None
+        table = table.set_column(1, "caption", pa.array(captions))
+    pq.write_table(table, folder / path.name)
+    return folder / path.name
 
 
 def pictures(folder: Path, options: argparse.Namespace) -> str:
-    """A metric on pictures over webdataset shards: by the encoder, from the cache, and from a feature store."""
-    if not options.pictures or not options.features:
-        sys.exit("this part needs --pictures DIR and --features FILE")
-    from capeval.io.features import open_features
-
-    known = open_features(options.features)
-    files = [path for path in sorted(options.pictures.glob("*.jpg")) if path.stem in known][: options.picture_count]
-    captions = [each[0] for each in pool()]
-    shards = []
-    (folder / "pictures").mkdir(exist_ok=True)
-    for begin in range(0, len(files), 1000):
-        path = folder / "pictures" / f"{begin // 1000:03d}.tar"
-        with tarfile.open(path, "w") as archive:
-            for i, file in enumerate(files[begin : begin + 1000], begin):
-                text = captions[i % len(captions)].encode()
-                info = tarfile.TarInfo(f"{file.stem}.txt")
-                info.size = len(text)
-                archive.addfile(info, io.BytesIO(text))
-                archive.add(file, f"{file.stem}.jpg")
-        shards.append(path)
-    few = _first_samples(shards[0], folder / "few", options.encode_count)
-    rows = []
-    with tempfile.TemporaryDirectory() as cache:
-        for what in ("encoded from the shards", "again, with what is kept in the cache"):
-            run = score(few, ["uice_sem"], folder / "picture-scores", environment={"CAPEVAL_CACHE": cache})
-            rows.append([what, f"{options.encode_count:,}", *_picture_rates(options.encode_count, run)])
-    run = score(shards, ["uice_sem"], folder / "picture-scores", "--features", str(options.features))
-    rows.append(["from a feature store", f"{len(files):,}", *_picture_rates(len(files), run)])
-    return markdown(["uice_sem over webdataset shards", "pictures", "pictures/s", "CPU ms a picture", "peak MB"], rows)
-
-
-def _picture_rates(count: int, run: Measured) -> list[str]:
-    return [f"{count / run.seconds:,.1f}", f"{1000 * run.cpu / count:.1f}", f"{run.peak_mb:,.0f}"]
-
-
-def _first_samples(shard: Path, folder: Path, count: int) -> list[Path]:
-    """In two shards, one for each core."""
-    folder.mkdir(exist_ok=True)
-    paths = [folder / "0.tar", folder / "1.tar"]
-    with tarfile.open(shard) as archive:
-        members = archive.getmembers()[: 2 * count]
-        for path, part in zip(paths, (members[:count], members[count:]), strict=True):
-            with tarfile.open(path, "w") as some:
-                for member in part:
-                    some.addfile(member, archive.extractfile(member))
-    return paths
+    """A metric on pictures over webdataset shards: by the encoder, from what it kept, and from a feature store."""
+    if not options.pictures:
+        return ""
+    files = sorted(options.pictures.glob("*.jpg"))[: options.picture_count]
+    shards = write_picture_shards(folder / "pictures", files)
+    output, cache = folder / "picture-scores", folder / "picture-cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    rows, scores = [], []
+    runs: dict[str, list[str]] = {"encoded from the shards": [], "again, with what was kept of them": []}
+    if options.features:
+        runs["from a feature store"] = ["--features", str(options.features.resolve())]
+    for what, more in runs.items():
+        run = score(shards, ["uice_sem"], output, *more, environment={"CAPEVAL_CACHE": str(cache)})
+        count = run.document()["n"]
+        scores.append(contents(output))
+        rates = [f"{run.seconds:,.0f}", f"{count / run.seconds:,.1f}", f"{1000 * run.cpu / count:.1f}"]
+        rows.append([what, f"{count:,}", *rates, f"{run.worker_mb:,.0f}", scores[-1] == scores[0]])
+    header = [
+        "uice_sem",
+        "pictures",
+        "seconds",
+        "pictures/s",
+        "CPU ms a picture",
+        "highest MB of a worker",
+        "same bytes",
+    ]
+    return f"{len(shards)} webdataset shards of {files[0].parent.name}:\n\n" + markdown(header, rows)
 
 
 PARTS = {
-    "rates": rates, "memory": memory, "equal": equal, "kills": kills, "ray": ray_cluster, "pictures": pictures,
+    "rates": rates, "memory": memory, "equal": equal, "kills": kills, "faults": faults, "ray": ray_cluster,
+    "pictures": pictures,
 }  # fmt: skip
 
 
-def keep(name: str, text: str) -> None:
+def keep(name: str, text: str, began: str) -> None:
     """Puts a section into the results in place of an older one."""
     path = RESULTS / "scale.md"
     known = path.read_text("utf-8") if path.exists() else TITLE
-    section = f"## {name}\n\n{machine()}\n\n{text.strip()}\n"
-    print(section)
+    section = f"## {name}\n\n{began}\n\n{text.strip()}\n"
+    print(section, flush=True)
     head, *parts = re.split(r"^(?=## )", known, flags=re.M)
     others = {part.split("\n")[0][3:]: part.strip() + "\n" for part in parts} | {name: section}
     path.write_text("\n".join([head.strip() + "\n", *(others[each] for each in PARTS if each in others)]), "utf-8")
@@ -326,22 +331,27 @@ def keep(name: str, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "capeval-scale")
-    parser.add_argument("--parts", default="rates,memory,equal,kills,ray")
+    parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--rows", type=lambda text: [int(each) for each in text.split(",")], default=[10**6, 10**7])
-    parser.add_argument("--rate-rows", type=int, default=200_000)
-    parser.add_argument("--slow-rows", type=int, default=20_000)
-    parser.add_argument("--equal-rows", type=int, default=100_000)
+    parser.add_argument("--rate-rows", type=int, default=10_000_000)
+    parser.add_argument("--slow-rows", type=int, default=1_000_000, help="of METEOR and WMD")
+    parser.add_argument("--parsed", type=int, default=200_000, help="distinct captions for spice_fast")
+    parser.add_argument("--equal-rows", type=int, default=10_000_000)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--ray-rows", type=int, default=1_000_000)
+    parser.add_argument("--ray-turns", type=int, default=2)
     parser.add_argument("--picture-count", type=int, default=20_000)
-    parser.add_argument("--encode-count", type=int, default=1000, help="pictures that are encoded")
-    parser.add_argument("--pictures", type=Path, help="a folder of pictures named by their id")
-    parser.add_argument("--features", type=Path, help="a feature store of the same pictures")
+    parser.add_argument("--pictures", type=Path, help="a folder of pictures")
+    parser.add_argument("--features", type=Path, help="a feature store of the same pictures, to score from that too")
     options = parser.parse_args()
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     for name in options.parts.split(","):
-        keep(name, PARTS[name](folder, options))
+        began = machine()
+        if text := PARTS[name](folder, options):
+            keep(name, text, began)
+        else:
+            print(f"{name} is left out: it needs a folder of pictures, --pictures DIR", file=sys.stderr)
 
 
 if __name__ == "__main__":

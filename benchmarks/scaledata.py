@@ -1,4 +1,5 @@
-"""Captions by the million for benchmarks/scale.py: COCO val2014, Flickr30k and Flickr8k, drawn again and again.
+"""Shards for benchmarks/scale.py: captions of COCO val2014, Flickr30k and Flickr8k, drawn again and again, and tars of
+pictures.
 
 COCO's are taken from the annotations inside the installed pycocoevalcap package (no Java is needed), Flickr's from the
 folder CAPEVAL_DATA, where it is.
@@ -8,17 +9,20 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import io
 import json
 import os
 import sys
+import tarfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SHARD = 200_000
+SHARD = 100_000
 
 
 def pool() -> list[list[str]]:
@@ -74,3 +78,43 @@ def write_shards(folder: Path, rows: int, size: int = SHARD) -> None:
         )
         pq.write_table(table, path.with_suffix(".part"))
         path.with_suffix(".part").rename(path)
+
+
+def write_distinct(folder: Path, captions: int, shards: int = 8) -> list[Path]:
+    """So many captions, no two of them the same, so that each has to be parsed: a row for each picture."""
+    known, rows, left = set[str](), [list[dict[str, object]]() for _ in range(shards)], captions
+    for i, texts in enumerate(pool()):
+        new = [text for text in dict.fromkeys(texts) if text not in known][:left]
+        if len(new) < 2:
+            continue
+        known.update(new)
+        left -= len(new)
+        rows[i % shards].append({"image_id": str(i), "caption": new[0], "references": new[1:]})
+        if not left:
+            break
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{k}.parquet" for k in range(shards)]
+    for path, part in zip(paths, rows, strict=True):
+        pq.write_table(pa.Table.from_pylist(part), path)
+    return paths
+
+
+def write_picture_shards(folder: Path, files: Sequence[Path], size: int = 1000) -> list[Path]:
+    """Tars of samples `KEY.jpg` and `KEY.txt`, as img2dataset makes them; the captions are anybody's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    captions = [texts[0] for texts in pool()]
+    shards = []
+    for begin in range(0, len(files), size):
+        path = folder / f"{begin // size:05d}.tar"
+        shards.append(path)
+        if path.exists():
+            continue
+        with tarfile.open(path.with_suffix(".part"), "w") as archive:
+            for i, file in enumerate(files[begin : begin + size], begin):
+                text = captions[i % len(captions)].encode()
+                info = tarfile.TarInfo(f"{file.stem}.txt")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text))
+                archive.add(file, f"{file.stem}.jpg")
+        path.with_suffix(".part").rename(path)
+    return shards
