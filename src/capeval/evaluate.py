@@ -42,7 +42,7 @@ def evaluate(
     if not selections:
         raise CapevalError("no metric was asked for")
     has = bool(any(dataset.reference_sets)), dataset.features is not None
-    selections = merge([_for_inputs(selection, *has, run if metrics is not None else None) for selection in selections])
+    selections = merge([for_inputs(selection, *has, run if metrics is not None else None) for selection in selections])
     run.progress.step("reading captions")
     corpus = Corpus(dataset, run)
     digest = _digest(dataset) if run.kept else ""
@@ -94,7 +94,7 @@ def evaluate_blocks(
         yield evaluate(block, wanted, run)
 
 
-def _for_inputs(selection: Selection, references: bool, pictures: bool, run: Run | None) -> Selection:
+def for_inputs(selection: Selection, references: bool, pictures: bool, run: Run | None) -> Selection:
     """What a metric is where references or pictures are missing, with a note; itself where it is nothing else."""
     metric = selection.metric
     other = metric.for_inputs(references, pictures)

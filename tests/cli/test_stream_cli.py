@@ -40,7 +40,7 @@ def test_rows_with_scores_a_table_and_a_manifest(tmp_path: Path) -> None:
     assert shown["n"] == 3
     assert set(shown["scores"]) == set(shown["intervals"]) == {"rouge_l"}
     assert "4 rows read, 3 scored, 4 written" in done.stderr
-    assert "1 rows could not be scored" in done.stderr
+    assert "1 row could not be scored" in done.stderr
     rows = [json.loads(line) for line in (out / "a.jsonl").read_text().splitlines()]
     assert [{key: row[key] for key in ROWS[0]} for row in rows] == ROWS
     assert [row["rouge_l"] is None for row in rows] == [False, False, True, False]

@@ -10,7 +10,7 @@ import click
 
 from capeval.cli.common import keep_json, note, print_csv, print_document, print_table, shown_number
 from capeval.cli.progress import running
-from capeval.errors import DataError
+from capeval.errors import DataError, counted
 from capeval.stream.job import MANIFEST, Runner, score_shards
 from capeval.stream.work import Job
 
@@ -62,7 +62,7 @@ def score_into(
     rows = done.manifest["rows"]
     note(f"{output}/{MANIFEST}: {rows['read']:,} rows read, {rows['scored']:,} scored, {rows['written']:,} written")
     if rows["failed"]:
-        note(f"{rows['failed']:,} rows could not be scored; {output}/failures.jsonl says why")
+        note(f"{counted(rows['failed'], 'row')} could not be scored; {output}/failures.jsonl says why")
     if done.problems:
         count = len(done.problems)
         raise DataError(

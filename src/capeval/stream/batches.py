@@ -76,7 +76,7 @@ class BatchScorer:
             raise CapevalError(f"on_error is {on_error!r}; it must be fail or skip")
         usual = Run(tokenizer)
         self._names, self._on_error, self._row = Names(**(columns or {})), on_error, 0
-        self._filter = Filter(filter) if filter else None
+        self._filter, self._fits = Filter(filter) if filter else None, False
         self._scorer = Scorer(
             [metrics] if isinstance(metrics, (str, Metric)) else metrics,
             references=references,
@@ -92,6 +92,9 @@ class BatchScorer:
         rows = ArrowRows(batch, self._row)
         self._row += len(rows)
         names = self._names.found_in(batch.schema.names, binary_columns(batch.schema))
+        if not self._fits:
+            self._scorer.fit(names)
+            self._fits = True
         scores = self._scorer.score(self._scorer.block(rows, names))
         if scores.failures and self._on_error == "fail":
             row, reason = next(iter(scores.failures.items()))

@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from capeval.documents import ScoreDocument, as_dict
-from capeval.errors import CapevalError, DataError, UnknownName
+from capeval.errors import CapevalError, DataError, UnknownName, with_advice
 from capeval.io.dftable import write_table
 from capeval.io.locks import locked
 from capeval.registry import label, parse_all
 from capeval.run import Run
 from capeval.stream import counting
 from capeval.stream.filters import Filter
-from capeval.stream.folder import Folder, expanded, facts_of, is_address
+from capeval.stream.folder import Folder, facts_of, is_address
 from capeval.stream.forms import form_of
 from capeval.stream.forms.guess import row_count
+from capeval.stream.inputs import fitted, listed
 from capeval.stream.selecting import label_for, threshold
 from capeval.stream.sums import document
 from capeval.stream.work import STATE, Job, Report, read_tables, shard_name, table_name
@@ -66,6 +67,8 @@ def score_shards(
     """Scores shards into a folder. A folder that has some of them already gets the others."""
     run = run or Run(job.tokenizer)
     paths = _checked(shards, job)
+    job = fitted(job, paths, run)
+    _check_wishes(job)
     job = replace(job, frequencies=_frequencies(job))
     output = Folder(job.output)
     output.make()
@@ -84,8 +87,8 @@ def _clear(*folders: Folder) -> None:
 
 
 def _checked(shards: Iterable[str], job: Job) -> list[str]:
-    """The shards, by name; what is wrong with the job shows before any of them is read."""
-    paths = [each for path in shards for each in expanded(os.fspath(path))]
+    """The shards, by name."""
+    paths = [each for path in shards for each in listed(os.fspath(path))]
     if not paths:
         raise DataError("there are no shards to score")
     known: dict[str, str] = {}
@@ -99,6 +102,11 @@ def _checked(shards: Iterable[str], job: Job) -> list[str]:
             raise DataError("there is no such file", file=path)
         if not is_address(path) and os.path.realpath(os.path.dirname(path)) == os.path.realpath(job.output):
             raise DataError("scored shards would be written over those that are read. Name another folder", file=path)
+    return sorted(known.values(), key=shard_name)
+
+
+def _check_wishes(job: Job) -> None:
+    """What is wrong with the job shows before rows are read."""
     labels = [label(each.metric, name) for each in parse_all(job.metrics) for name in each.names]
     if job.filter:
         Filter(job.filter)
@@ -106,7 +114,6 @@ def _checked(shards: Iterable[str], job: Job) -> list[str]:
         raise UnknownName("score to choose the best by", job.by, labels)
     if job.top is not None and not 0 < job.top <= 1:
         raise CapevalError(f"top is {job.top}; it is a share, above 0 and no more than 1")
-    return sorted(known.values(), key=shard_name)
 
 
 def _frequencies(job: Job) -> dict[str, int]:
@@ -130,11 +137,16 @@ class _All:
         self.output, self.state = output, state
         self.selections = parse_all(job.metrics)
         self.problems: dict[str, str] = {}
+        self._first_problem: Record = {}
 
     def done(self, resamples: int, seed: int) -> Done:
         tables = self._count() if self.job.frequencies else None
         key = self._key(tables)
         records = self._score(key, tables)
+        if self.problems and not any(record["n"] for record in records.values()):
+            wrong = self._first_problem
+            told = f"no shard could be scored, of {len(self.paths):,}. The first: {wrong['message']}"
+            raise DataError(told, remedy=wrong["remedy"])
         top = self._best(key, records) if self.job.top is not None else None
         found = document(self.selections, records, self.state, self.job.tokenizer, resamples=resamples, seed=seed)
         manifest = self._manifest(found, records, top)
@@ -179,8 +191,9 @@ class _All:
                     yield path, record
                     continue
                 if record["stop"] or self.job.on_error == "fail":
-                    raise DataError(f"{record['problem']}{'' if record['problem'].endswith('.') else '.'} {GO_ON}")
+                    raise DataError(with_advice(record["message"], GO_ON), remedy=record["remedy"])
                 self.problems[path] = record["problem"]
+                self._first_problem = self._first_problem or record
 
     def _score(self, key: str, tables: Mapping[bool, Frequencies] | None) -> dict[str, Record]:
         records, left = {}, list[Item]()

@@ -10,7 +10,7 @@ from capeval.errors import DataError
 USUAL = {
     "caption": ("caption", "candidate", "text", "txt"),
     "references": ("references", "reference"),
-    "image": ("image_id", "image", "__key__", "key", "uid", "id"),
+    "image": ("image_id", "image", "__key__", "key", "uid", "sample_id", "id"),
     "picture": ("jpg", "jpeg", "png", "webp", "image", "image_bytes", "bytes", "image_path", "path", "file_name"),
 }
 
@@ -25,7 +25,7 @@ class Names:
     picture: str = ""
 
     def found_in(self, header: Sequence[str], binary: Collection[str] = (), source: str = "the rows") -> Names:
-        """With the first usual name that the header has in place of each that is not given.
+        """With the first usual name that the header has, in small letters or large, in place of each that is not given.
 
         `binary` are the columns that hold pictures themselves; `image` may be such a column, or that of the ids.
         """
@@ -33,10 +33,11 @@ class Names:
             given = getattr(self, field.name)
             if given and given not in header:
                 raise _missing(f"`{given}`", header, source)
-        unfit = {"image": {*binary}, "picture": {"image"} - {*binary}}
+        there = {name.lower(): name for name in reversed(header)} | {name: name for name in header}
+        unfit: dict[str, set[str]] = {"image": {*binary}, "picture": {there.get("image", "")} - {*binary}}
         found = {
             kind: getattr(self, kind)
-            or next((name for name in usual if name in header and name not in unfit.get(kind, ())), "")
+            or next((there[name] for name in usual if name in there and there[name] not in unfit.get(kind, ())), "")
             for kind, usual in USUAL.items()
         }
         if not found["caption"]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from capeval.errors import CapevalError, DataError, Unavailable
-from capeval.evaluate import evaluate
+from capeval.evaluate import evaluate, for_inputs
 from capeval.io.captions import References, read_references, references_from
 from capeval.io.features import open_features
 from capeval.io.files import PathLike
@@ -57,20 +57,28 @@ class Scorer:
         run: Run | None = None,
     ) -> None:
         self.run = run or Run()
-        self.wanted = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-        self.selections = parse_all(self.wanted)
+        self._frequencies = frequencies
+        self._choose([metrics] if isinstance(metrics, (str, Metric)) else list(metrics))
+        self._references = _references(references)
+        self._features = open_features(features) if isinstance(features, (str, os.PathLike)) else features
+        self._folder = None if images is None else Path(images)
+        self._looking: PictureFiles | None = None
+
+    def _choose(self, metrics: list[str | Metric]) -> None:
+        self.wanted, self.selections = metrics, parse_all(metrics)
         if not self.selections:
             raise CapevalError("no metric was asked for")
         self.labels = [label(each.metric, name) for each in self.selections for name in each.names]
         self.needs = {need for each in self.selections for need in each.metric.needs()}
         for each in self.selections:
-            if not frequencies:
+            if not self._frequencies:
                 refuse_unless_joinable(each.metric)
-        self._frequencies = frequencies
-        self._references = _references(references)
-        self._features = open_features(features) if isinstance(features, (str, os.PathLike)) else features
-        self._folder = None if images is None else Path(images)
-        self._looking: PictureFiles | None = None
+
+    def fit(self, names: Names) -> None:
+        """Rows have no more than these columns: metrics become what they are without the rest."""
+        references = self._references is not None or bool(names.references)
+        pictures = bool(names.picture) or self._features is not None or self._folder is not None
+        self._choose(fitting(self.wanted, references, pictures, self.run))
 
     def block(self, rows: Rows, names: Names, shard: str = "") -> Block:
         """What the metrics read of some rows; what is wrong with a row is noted in it."""
@@ -168,6 +176,17 @@ class Scorer:
             assert self._folder is not None
             self._found = find_pictures(self._folder)
         return self._found
+
+
+def fitting(metrics: Iterable[str | Metric], references: bool, pictures: bool, run: Run) -> list[str | Metric]:
+    """The metrics, and in place of those that need references or pictures that are not there, what they are without."""
+    found: list[str | Metric] = []
+    for given in metrics:
+        for selection in parse_all([given]):
+            other = for_inputs(selection, references, pictures, run)
+            is_same = other.metric == selection.metric
+            found.append(given if is_same else label(other.metric, other.metric.info.name))
+    return list(dict.fromkeys(found))
 
 
 def _references(given: Any) -> References | None:

@@ -102,6 +102,8 @@ class Work:
         except CapevalError as problem:
             return {
                 "problem": str(problem),
+                "message": problem.message,
+                "remedy": problem.remedy,
                 "stop": isinstance(problem, CannotWrite) or not isinstance(problem, DataError),
             }
 

@@ -22,6 +22,13 @@ def form_of(path: str) -> str:
     return form
 
 
+def is_shard(path: str) -> bool:
+    try:
+        return bool(form_of(path))
+    except DataError:
+        return False
+
+
 def opened_shard(path: str) -> AbstractContextManager[Reader]:
     """Reads a shard of any form."""
     form = form_of(path)
