@@ -255,12 +255,13 @@ def ray_cluster(folder: Path, options: argparse.Namespace) -> str:
             sys.exit(f"{what}: files differ from those of {local}")
         best = min(each)
         times = ", ".join(f"{one:.1f}" for one in each)
-        more = f"{100 * (best / min(seconds[local]) - 1):+.0f} %" if what == on_ray else ""
+        more = ", ".join(f"{100 * (a / b - 1):+.0f} %" for a, b in zip(each, seconds[local])) if what == on_ray else ""
         rows.append([what, times, f"{options.ray_rows / best:,.0f}", more, "yes"])
     counts, first = done.manifest["rows"], done.manifest["failures"]["first"][0]
     return (
-        f"{options.ray_rows:,} rows in {len(shards)} shards, cluster running, in turns; the best of each counts:\n\n"
-        + markdown(["runner", "seconds", "rows/s", "against local", "same bytes"], rows)
+        f"{options.ray_rows:,} rows in {len(shards)} shards, cluster running, in turns; the first job on Ray is the "
+        "first of its cluster:\n\n"
+        + markdown(["runner", "seconds", "rows/s, the best", "against local, turn by turn", "same bytes"], rows)
         + f"\nA row that fails: {counts['scored']:,} of {counts['read']:,} rows scored, row {first['row']} of "
         f'{first["shard"]} named ({first["reason"]}). With `--on-error fail`: "{refused}"\n'
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,15 @@ def shards(tmp_path: Path) -> list[str]:
     rows = maker.made_rows(240, images=100)
     rows[5]["caption"] = None
     return maker.write_shards(tmp_path / "in", rows, 6)
+
+
+def test_an_address_where_no_cluster_is(shards: list[str], tmp_path: Path) -> None:
+    """By the command, since Ray begins but once in a process."""
+    line = [sys.executable, "-m", "capeval", "score", *shards, "-m", "rouge_l", "-o", str(tmp_path / "out")]
+    done = subprocess.run([*line, "--runner", "ray", "--address", "nonsense"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Error: there is no Ray cluster at nonsense: " in done.stderr
+    assert done.stderr.rstrip().endswith("`ray status` there tells whether one runs")
 
 
 def test_the_files_are_those_of_the_local_runner(nodes: Nodes, shards: list[str], tmp_path: Path) -> None:

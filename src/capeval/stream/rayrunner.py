@@ -7,10 +7,11 @@ elsewhere, and its files are replaced by the same ones.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from capeval.errors import CapevalError, MissingExtra
+from capeval.errors import CapevalError, MissingExtra, with_advice
 from capeval.stream.job import Item, Record
 from capeval.stream.work import Job, Report, Work
 from capeval.types import Frequencies
@@ -26,11 +27,12 @@ class RayRunner:
         except ImportError:
             raise MissingExtra("Running on Ray", "ray") from None
         self._ray, self._actors = ray, actors
+        logging.getLogger("ray.data").setLevel(logging.ERROR)  # progress is ours to show
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-            except (ConnectionError, ValueError, RuntimeError) as problem:
-                raise CapevalError(f"there is no Ray cluster at {address or 'auto'}: {problem}") from problem
+            except Exception as problem:  # Ray raises what comes, bare Exceptions among it
+                raise CapevalError(_no_cluster(address, problem)) from problem
 
     def run(
         self, job: Job, step: str, items: Sequence[Item], report: Report, tables: Mapping[bool, Frequencies] | None
@@ -53,6 +55,14 @@ class RayRunner:
             record = json.loads(row["record"])
             report(record.get("rows", 0))
             yield row["path"], record
+
+
+def _no_cluster(address: str | None, problem: Exception) -> str:
+    why = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+    if address:
+        return with_advice(f"there is no Ray cluster at {address}: {why}", "`ray status` there tells whether one runs")
+    advice = "Start it with `ray start --head`, and try again"
+    return with_advice(f"Ray could not be started on this machine: {why}", advice)
 
 
 class _Actor:
