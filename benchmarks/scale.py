@@ -1,6 +1,6 @@
 """Captions by the million: rows a second, memory, equality, kills, faults, Ray, pictures. One command:
 
-    python benchmarks/scale.py [--folder DIR] [--pictures DIR [--features FILE]] [--parts rates,memory,...]
+    python benchmarks/scale.py [--folder DIR] [--pictures DIR] [--parts rates,memory,...]
 
 Shards are made in DIR (1.3 GB for 10 M rows, and scored ones beside them) and stay there. Each part writes its
 section to results/scale.md and leaves those of the others as they are; `pictures` is left out where no folder of them
@@ -11,6 +11,7 @@ work CPU time, of all processes, user and system, is what can be compared.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import resource
@@ -85,20 +86,30 @@ def memory(folder: Path, options: argparse.Namespace) -> str:
 
 
 def equal(folder: Path, options: argparse.Namespace) -> str:
-    """Shards against one piece: every row, the corpus, the signatures. With document frequencies of all rows too."""
+    """Shards against one piece: every row, the corpus, the signatures; also with document frequencies of all rows.
+
+    The three metrics are those that `memory` has scored, where it has: a command over finished shards does nothing.
+    """
+    return "\n".join(
+        [
+            compared(folder, shards_of(folder, max(options.rows)), TOGETHER, folder / "memory"),
+            compared(folder, shards_of(folder, min(options.rows)), ["cider_d"], folder / "equal"),
+        ]
+    )
+
+
+def compared(folder: Path, shards: Sequence[Path], metrics: Sequence[str], output: Path) -> str:
     import numpy as np
     import pyarrow.parquet as pq
 
-    metrics = [*TOGETHER, "cider_d"]
-    shards = shards_of(folder, options.equal_rows)
-    shown = score(shards, metrics, folder / "equal").document()
+    shown = score(shards, metrics, output, go_on=True).document()
     start = time.perf_counter()
     whole = in_one_piece(shards, metrics)
     seconds = time.perf_counter() - start
     highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     apart, place = dict.fromkeys(whole.per_caption, 0.0), 0
     for path in shards:
-        found = pq.read_table(folder / "equal" / path.name, columns=list(apart))
+        found = pq.read_table(output / path.name, columns=list(apart))
         for name, values in whole.per_caption.items():
             own = found[name].to_numpy()
             apart[name] = max(apart[name], float(np.abs(own - values[place : place + len(own)]).max()))
@@ -111,8 +122,7 @@ def equal(folder: Path, options: argparse.Namespace) -> str:
             sys.exit(f"{name} is not that of one piece: {apart[name]} and {corpus}, {place} of {len(whole)} rows")
     header = ["score", "largest difference of a row", "difference of the corpus score", "same signature"]
     told = f"{place:,} rows in {len(shards)} shards, and by one call of `evaluate` on all of them"
-    told += f" ({seconds:,.0f} s, {highest:.1f} GB):"
-    return f"{told}\n\n{markdown(header, rows)}"
+    return f"{told} ({seconds:,.0f} s, {highest:.1f} GB):\n\n{markdown(header, rows)}"
 
 
 def in_one_piece(shards: Sequence[Path], metrics: Sequence[str]) -> Any:
@@ -282,34 +292,46 @@ def spoiled(path: Path, folder: Path, row: bool) -> Path:
     return folder / path.name
 
 
+AT_ONCE = 4
+
+
 def pictures(folder: Path, options: argparse.Namespace) -> str:
-    """A metric on pictures over webdataset shards: by the encoder, from what it kept, and from a feature store."""
+    """A metric on pictures over webdataset shards: by the encoder, then from what it kept of them.
+
+    It takes long: some shards at a time, and what was measured of them is kept, so that the next run goes on.
+    """
     if not options.pictures:
         return ""
     files = sorted(options.pictures.glob("*.jpg"))[: options.picture_count]
     shards = write_picture_shards(folder / "pictures", files)
-    output, cache = folder / "picture-scores", folder / "picture-cache"
-    shutil.rmtree(cache, ignore_errors=True)
-    rows, scores = [], []
-    runs: dict[str, list[str]] = {"encoded from the shards": [], "again, with what was kept of them": []}
-    if options.features:
-        runs["from a feature store"] = ["--features", str(options.features.resolve())]
-    for what, more in runs.items():
-        run = score(shards, ["uice_sem"], output, *more, environment={"CAPEVAL_CACHE": str(cache)})
-        count = run.document()["n"]
-        scores.append(contents(output))
-        rates = [f"{run.seconds:,.0f}", f"{count / run.seconds:,.1f}", f"{1000 * run.cpu / count:.1f}"]
-        rows.append([what, f"{count:,}", *rates, f"{run.worker_mb:,.0f}", scores[-1] == scores[0]])
-    header = [
-        "uice_sem",
-        "pictures",
-        "seconds",
-        "pictures/s",
-        "CPU ms a picture",
-        "highest MB of a worker",
-        "same bytes",
-    ]
-    return f"{len(shards)} webdataset shards of {files[0].parent.name}:\n\n" + markdown(header, rows)
+    notes = folder / "pictures.json"
+    known: list[list[list[float]]] = json.loads(notes.read_text()) if notes.exists() else []
+    for begin in range(len(known) * AT_ONCE, len(shards), AT_ONCE):
+        if len(known) == options.picture_steps:
+            break
+        cache, runs, outputs = folder / "picture-cache", [], []
+        shutil.rmtree(cache, ignore_errors=True)
+        for _ in range(2):
+            run = score(
+                shards[begin : begin + AT_ONCE], ["uice_sem"], folder / "picture-scores",
+                environment={"CAPEVAL_CACHE": str(cache)},
+            )  # fmt: skip
+            runs.append([run.document()["n"], run.seconds, run.cpu, run.worker_mb])
+            outputs.append(contents(folder / "picture-scores"))
+        if outputs[0] != outputs[1]:
+            sys.exit("scores from what was kept of the pictures are not those of the pictures")
+        known.append(runs)
+        notes.write_text(json.dumps(known))
+    rows = []
+    for what, runs in zip(("encoded from the shards", "again, with what was kept of them"), zip(*known)):
+        count, seconds, cpu = (sum(run[k] for run in runs) for k in range(3))
+        rates = [f"{seconds:,.0f}", f"{count / seconds:,.1f}", f"{1000 * cpu / count:.1f}"]
+        rows.append([what, f"{count:,.0f}", *rates, f"{max(run[3] for run in runs):,.0f}"])
+    header = ["uice_sem", "pictures", "seconds", "pictures/s", "CPU ms a picture", "highest MB of a worker"]
+    told = f"{AT_ONCE} webdataset shards of 1,000 pictures at a time, {len(known) * AT_ONCE} of {len(shards)} so far"
+    told = told.removesuffix(" so far") if len(known) * AT_ONCE >= len(shards) else told
+    told += "; the bytes of both runs are the same:"
+    return f"{told}\n\n{markdown(header, rows)}"
 
 
 PARTS = {
@@ -337,13 +359,12 @@ def main() -> None:
     parser.add_argument("--rate-rows", type=int, default=10_000_000)
     parser.add_argument("--slow-rows", type=int, default=1_000_000, help="of METEOR and WMD")
     parser.add_argument("--parsed", type=int, default=200_000, help="distinct captions for spice_fast")
-    parser.add_argument("--equal-rows", type=int, default=10_000_000)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--ray-rows", type=int, default=1_000_000)
     parser.add_argument("--ray-turns", type=int, default=2)
     parser.add_argument("--picture-count", type=int, default=20_000)
     parser.add_argument("--pictures", type=Path, help="a folder of pictures")
-    parser.add_argument("--features", type=Path, help="a feature store of the same pictures, to score from that too")
+    parser.add_argument("--picture-steps", type=int, help=f"stop after so many times {AT_ONCE},000 pictures")
     options = parser.parse_args()
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,12 +17,12 @@ from capeval.metrics.cider import Cider, count_documents
 from capeval.metrics.composite import Composite
 from capeval.run import Run
 from capeval.stream.folder import Folder
-from capeval.types import Ints, Longs, Metric
+from capeval.types import Flags, Ints, Longs, Metric
 
 Hashes = npt.NDArray[np.uint64]
 
-_ROWS_AT_ONCE = 8_000_000
-"""N-grams that are sorted together: some 400 MB."""
+_ROWS_AT_ONCE = 2_000_000
+"""N-grams that wait to be added, and are sorted together: some 200 MB."""
 
 
 class Counted(NamedTuple):
@@ -53,55 +53,86 @@ def count(sets: Sequence[tuple[str, ...]], n: int, stem: bool, run: Run) -> Coun
 
 
 class Tally:
-    """Adds up counts. Only so many wait to be added as can be sorted at once."""
+    """Adds up counts: n-grams stand in the order of a number that is mixed of their words, so new ones are found, and
+    put in, without sorting all again."""
 
     def __init__(self, n: int) -> None:
-        self._waiting = [Counted([], np.empty((0, n), np.int32), np.empty(0, np.int64))]
+        self._number: dict[str, int] = {}
+        self._seed = 1
+        self._keys = np.empty(0, np.uint64)
+        self._grams, self._counts = np.empty((0, n), np.int32), np.empty(0, np.int64)
+        self._waiting: list[tuple[Ints, Longs]] = []
 
     def add(self, part: Counted) -> None:
-        self._waiting.append(part)
-        if sum(len(each.counts) for each in self._waiting) > _ROWS_AT_ONCE:
-            self._waiting = [_added(self._waiting)]
+        number = self._number
+        place = np.array([*(number.setdefault(word, len(number)) for word in part.vocabulary), -1], np.int32)
+        # Padding, position -1, finds the extra one at the end.
+        self._waiting.append((place[part.grams], part.counts))
+        if sum(len(counts) for _, counts in self._waiting) > max(_ROWS_AT_ONCE, len(self._counts) // 4):
+            self._settle()
 
     def total(self) -> Counted:
-        return _added(self._waiting)
+        self._settle()
+        return Counted(list(self._number), self._grams, self._counts)
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        grams = np.concatenate([each for each, _ in self._waiting])
+        counts = np.concatenate([each for _, each in self._waiting])
+        self._waiting = []
+        while not self._join(grams, counts):  # two n-grams are mixed to one number, as one pair in 10^19 is
+            self._seed += 1
+            self._keys = _mixed(self._grams, self._seed)
+            order = np.argsort(self._keys)
+            self._keys, self._grams, self._counts = self._keys[order], self._grams[order], self._counts[order]
+
+    def _join(self, grams: Ints, counts: Longs) -> bool:
+        """Adds the counts, unless different n-grams have one number."""
+        keys = _mixed(grams, self._seed)
+        order = np.argsort(keys)
+        keys, grams = keys[order], grams[order]
+        is_new = np.ones(len(keys), bool)
+        is_new[1:] = keys[1:] != keys[:-1]
+        if not _same(grams[1:], grams[:-1])[~is_new[1:]].all():
+            return False
+        begins = np.flatnonzero(is_new)
+        keys, grams = keys[begins], grams[begins]
+        counts = np.add.reduceat(counts[order], begins) if len(begins) else counts
+        place = np.searchsorted(self._keys, keys)
+        known = place < len(self._keys)
+        known[known] = self._keys[place[known]] == keys[known]
+        there, new = place[known], ~known
+        if not _same(self._grams[there], grams[known]).all():
+            return False
+        self._counts[there] += counts[known]
+        self._keys = np.insert(self._keys, place[new], keys[new])
+        self._grams = np.insert(self._grams, place[new], grams[new], axis=0)
+        self._counts = np.insert(self._counts, place[new], counts[new])
+        return True
 
 
-def _added(parts: Sequence[Counted]) -> Counted:
-    number: dict[str, int] = {}
-    moved = []
-    for part in parts:
-        place = np.array([*(number.setdefault(word, len(number)) for word in part.vocabulary), -1], np.int32)
-        moved.append(place[part.grams])  # padding, position -1, finds the extra one at the end
-    grams = np.concatenate(moved)
-    counts = np.concatenate([part.counts for part in parts])
-    order, begins = _grouped(grams)
-    return Counted(list(number), grams[order[begins]], np.add.reduceat(counts[order], begins) if len(order) else counts)
-
-
-def _grouped(grams: Ints) -> tuple[Longs, Longs]:
-    """An order in which equal n-grams stand together, and where each begins."""
-    mixed = np.zeros(len(grams), np.uint64)
+def _mixed(grams: Ints, seed: int) -> Hashes:
+    mixed = np.full(len(grams), seed, np.uint64)
     for column in grams.T:
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-    order = np.argsort(mixed)
-    if not _together(grams, mixed, order):  # two n-grams are mixed to one number, as one pair in 10^19 is
-        order = np.lexsort(grams.T)
-    ordered = grams[order]
-    is_new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]) if len(grams) else np.zeros(0, bool)
-    return order, np.flatnonzero(is_new)
+    return mixed
 
 
-def _together(grams: Ints, mixed: Hashes, order: Longs) -> bool:
-    ordered, keys = grams[order], mixed[order]
-    same = keys[1:] == keys[:-1]
-    return bool((ordered[1:][same] == ordered[:-1][same]).all())
+def _same(a: Ints, b: Ints) -> Flags:
+    same = np.ones(len(a), bool)
+    for one, other in zip(a.T, b.T):
+        same &= one == other
+    return same
 
 
 def taken_back(counted: Counted, again: Counted) -> Counted:
     """Without what was counted elsewhere too."""
-    whole = _added([counted, again._replace(counts=-again.counts)])
+    tally = Tally(counted.grams.shape[1])
+    tally.add(counted)
+    tally.add(again._replace(counts=-again.counts))
+    whole = tally.total()
     there = whole.counts > 0
     return Counted(whole.vocabulary, whole.grams[there], whole.counts[there])
 
