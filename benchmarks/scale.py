@@ -93,7 +93,7 @@ def equal(folder: Path, options: argparse.Namespace) -> str:
     return "\n".join(
         [
             compared(folder, shards_of(folder, max(options.rows)), TOGETHER, folder / "memory"),
-            compared(folder, shards_of(folder, min(options.rows)), ["cider_d"], folder / "equal"),
+            compared(folder, shards_of(folder, options.df_rows), ["cider_d"], folder / "equal"),
         ]
     )
 
@@ -359,6 +359,7 @@ def main() -> None:
     parser.add_argument("--rate-rows", type=int, default=10_000_000)
     parser.add_argument("--slow-rows", type=int, default=1_000_000, help="of METEOR and WMD")
     parser.add_argument("--parsed", type=int, default=200_000, help="distinct captions for spice_fast")
+    parser.add_argument("--df-rows", type=int, default=1_000_000, help="of `cider_d` in one piece, and in shards")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--ray-rows", type=int, default=1_000_000)
     parser.add_argument("--ray-turns", type=int, default=2)
