@@ -69,11 +69,15 @@ def _owner(name: str) -> type[Metric] | None:
     """The metric of that name, or that gives a score of that name."""
     # `cider_d` is most likely in `cider.py`; then no other metric is loaded.
     for module in _module_names():
-        if name.startswith(module):
-            for metric in _metrics_in(module):
-                if name in (metric.info.name, *metric.info.names):
-                    return metric
+        if name.startswith(module) and name in _named_in(module):
+            return _named_in(module)[name]
     return metric_classes().get(name) or _scores().get(name)
+
+
+@cache
+def _named_in(module: str) -> dict[str, type[Metric]]:
+    """The metrics of a module, by their names and those of their scores."""
+    return {name: metric for metric in _metrics_in(module) for name in (metric.info.name, *metric.info.names)}
 
 
 @cache
@@ -163,8 +167,13 @@ def label(metric: Metric, name: str, *, full: bool = False) -> str:
     return write_expression(name, shown)
 
 
+@cache
+def _types(metric: type[Metric]) -> dict[str, Any]:
+    return get_type_hints(metric)
+
+
 def _values(metric: type[Metric], given: dict[str, str]) -> dict[str, Any]:
-    types, known = get_type_hints(metric), parameters_of(metric)
+    types, known = _types(metric), parameters_of(metric)
     for key in given:
         if key not in [field.name for field in known]:
             raise UnknownName(f"parameter of {metric.info.name}", key, [field.name for field in known])

@@ -83,6 +83,17 @@ def test_only_this_machine_goes_without_a_token() -> None:
     assert [is_loopback(host) for host in ("0.0.0.0", "10.0.0.1", "::", "evil.localhost.example", "")] == [False] * 5
 
 
+def test_small_answers_are_sent_at_once() -> None:
+    """Where the socket names its protocol asyncio does not wait for more to send; else an answer takes 40 ms longer."""
+    from capeval.web.serving import _socket
+
+    with _socket(Settings(port=0)) as listening:
+        client = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        with client, accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
+
+
 # Wrong requests -------------------------------------------------------------------------------------------------------
 
 

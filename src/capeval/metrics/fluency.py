@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from capeval.corpus import Corpus
+from capeval.metrics.meaning import read_once
 from capeval.run import Run
 from capeval.types import Array, Info, Metric
 
@@ -42,14 +42,12 @@ class Fluency(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: the score; 0 for a caption without words."""
-        used, place = np.unique(corpus.rows.candidate, return_inverse=True)
-        return self._heard(corpus.texts(used), corpus.run)[place][:, None]
-
-    def _heard(self, texts: Sequence[Sequence[str]], run: Run) -> Array:
         from capeval.runtime.arrays import probability
 
-        read = self._encoder(run).read(texts, run.threads)
-        return np.where(np.diff(read.offsets) > 0, probability(read.sounds), 0.0)
+        used, place = np.unique(corpus.rows.candidate, return_inverse=True)
+        read, own = read_once(self._encoder(corpus.run), corpus, used)
+        heard = np.where(np.diff(read.offsets)[own] > 0, probability(read.sounds[own]), 0.0)
+        return heard[place][:, None]
 
     def _encoder(self, run: Run) -> Encoder:
         from capeval.runtime.meaning import open_meaning

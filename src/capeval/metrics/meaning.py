@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from capeval.corpus import Corpus
 from capeval.run import Run
@@ -15,6 +16,7 @@ from capeval.types import Array, Explanation, Info, Metric, Picture, Word
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
     from capeval.runtime.meaning import Meaning as Encoder
+    from capeval.runtime.meaning import Read
 
 _SENTENCES, _WORDS = 0, 1
 # Cosines from which words count as the same, and as near, where they are shown.
@@ -51,7 +53,7 @@ class Meaning(Metric):
         corpus.require_references()
         encoder = self._encoder(corpus.run)
         rows = corpus.rows
-        read = encoder.read(corpus.texts(np.arange(len(corpus.captions))), corpus.threads)
+        read, own = read_once(encoder, corpus, np.arange(len(corpus.captions)))
         counts = np.diff(rows.group_offsets)[rows.group]
         ends = np.cumsum(counts)
         # Each candidate beside each of its references; the same two are compared once.
@@ -59,7 +61,7 @@ class Meaning(Metric):
         place = rows.group_offsets[rows.group][row] + np.arange(len(row)) - np.repeat(ends - counts, counts)
         pairs = np.column_stack([rows.candidate[row], rows.group_captions[place]]).astype(np.int64)
         distinct, pair = np.unique(pairs, axis=0, return_inverse=True)
-        one, other = distinct.T
+        one, other = own[distinct.T]
         sentences = encoder.alike(sentence_cosines(read, one, other), _SENTENCES)[pair.ravel()]
         words = encoder.alike(word_cosines(read, one, other), _WORDS)[pair.ravel()]
         begins = ends - counts
@@ -70,7 +72,7 @@ class Meaning(Metric):
                 np.add.reduceat(words, begins) / counts,
             ]
         )
-        has_words = np.diff(read.offsets)[rows.candidate] > 0
+        has_words = np.diff(read.offsets)[own[rows.candidate]] > 0
         return np.where(has_words[:, None], found, 0.0)
 
     def explain(
@@ -108,6 +110,14 @@ class Meaning(Metric):
         from capeval.runtime.meaning import open_trained
 
         return open_trained(self.checkpoint or "meaning", run)
+
+
+def read_once(encoder: Encoder, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Read, npt.NDArray[np.int64]]:
+    """What the encoder reads of some captions of a corpus, and where each is in that; `fluency` asks for some too."""
+    from capeval.runtime.meaning import Readings
+
+    key = ("readings", encoder.checkpoint.digest)
+    return corpus.memo(key, lambda: Readings(encoder, len(corpus.captions))).of(captions, corpus.texts, corpus.threads)
 
 
 def _marked(words: Sequence[str], encoder: Encoder, rows: Sequence[tuple[str | float, ...]]) -> tuple[Word, ...]:

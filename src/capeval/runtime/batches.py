@@ -18,6 +18,15 @@ def filled(rows: Rows, size: int) -> Rows:
     return np.concatenate([rows, np.full(size - len(rows), rows[0])])
 
 
+def few(rows: Rows, most: int) -> Rows:
+    """The rows, and the first one again until there are two, four, eight and so on up to `most`.
+
+    For networks whose products do not depend on how many rows there are, so that a caption alone costs little. One row
+    would be too few: a vector times a matrix is summed in another order than the rows of two matrices.
+    """
+    return filled(rows, min(most, max(2, 1 << (len(rows) - 1).bit_length())))
+
+
 def of_one_length(lengths: npt.NDArray[Any], most: Callable[[int], int]) -> list[Rows]:
     """The rows in blocks of which each has one length; `most` says how many rows of a length a block may have."""
     order = np.argsort(lengths, kind="stable")

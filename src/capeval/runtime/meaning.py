@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
-from capeval.runtime.batches import Rows, filled, for_each, of_one_length
+from capeval.runtime.batches import Rows, few, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.pieces import Ids, Pieces
 from capeval.runtime.session import open_session
@@ -24,9 +24,12 @@ MOST = 64
 CHECKPOINT = "meaning"
 """The encoder that comes with capeval."""
 
-# Rows of a run. Every run has exactly so many, filled up if need be: a score does not depend on what is scored with it.
+# Rows of a run, at most. From two on, a score does not depend on how many there are: products of 8-bit numbers are
+# summed exactly, and attention stays within a caption.
 _ROWS = 16
 _PAIRS = 256
+
+Texts = Callable[[npt.NDArray[Any]], Sequence[Sequence[str]]]
 
 
 class Read(NamedTuple):
@@ -42,6 +45,11 @@ class Read(NamedTuple):
     """Caption i has the pieces `offsets[i]` to `offsets[i + 1]`."""
     sounds: Floats
     """[n]: log odds of "a person would write so"."""
+
+    def and_more(self, other: Read) -> Read:
+        """Its captions, then those of another."""
+        one, two = self._replace(offsets=self.offsets[:-1]), other._replace(offsets=other.offsets + self.offsets[-1])
+        return Read(*(np.concatenate(pair) for pair in zip(one, two, strict=True)))
 
 
 class Scales(NamedTuple):
@@ -102,7 +110,7 @@ class Meaning:
 
     def _run(self, names: list[str], tokens: Ids, lengths: Ids, rows: Rows) -> list[Any]:
         length = int(lengths[rows[0]])
-        found = self._session.run(names, {"tokens": tokens[filled(rows, _ROWS), :length]})
+        found = self._session.run(names, {"tokens": tokens[few(rows, _ROWS), :length]})
         return [each[: len(rows)] for each in found]
 
     def _in_blocks(self, block: Any, lengths: Ids, threads: int) -> None:
@@ -114,6 +122,24 @@ class Meaning:
         slope, offset = self.scales.slopes[kind], self.scales.offsets[kind]
         same = probability(np.array([slope + offset]))
         return np.minimum(probability(slope * cosines + offset) / same, 1.0)
+
+
+class Readings:
+    """What an encoder has read of some captions that go by numbers: each is read once, whoever asks for it."""
+
+    def __init__(self, encoder: Meaning, count: int) -> None:
+        self._encoder = encoder
+        self._read: Read | None = None
+        self._place = np.full(count, -1, np.int64)
+
+    def of(self, captions: npt.NDArray[Any], texts: Texts, threads: int) -> tuple[Read, npt.NDArray[np.int64]]:
+        """What was read so far, and where in it each of these captions is; `texts` gives the words of some."""
+        new = captions[self._place[captions] < 0]
+        if len(new) or self._read is None:
+            read = self._encoder.read(texts(new), threads)
+            self._place[new] = np.arange(len(new)) + (0 if self._read is None else len(self._read.sentences))
+            self._read = read if self._read is None else self._read.and_more(read)
+        return self._read, self._place[captions]
 
 
 _TOLERANCE = 0.05

@@ -22,7 +22,8 @@ from capeval.types import Array, Flags
 NETWORK = "network.npz"
 
 # Every run of the network has so many rows, filled up if need be: a score does not depend on what is scored with it.
-_ROWS = 512
+# So few that NumPy wakes no other threads for them, which takes longer than the work.
+_ROWS = 32
 
 
 class Layer(NamedTuple):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from capeval.errors import CheckpointError
 from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
-from capeval.runtime.batches import Rows, filled, for_each, of_one_length
+from capeval.runtime.batches import Rows, few, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.session import open_session
 from capeval.text.vocabulary import UNK, Vocabulary
@@ -25,6 +25,7 @@ STYLE = "uice-syn-"
 """How the folders of styles are called that go by a name: `uice-syn-photo`."""
 
 # Rows of a run. Every run has exactly so many, filled up if need be: a score does not depend on what is scored with it.
+# In the syntactic module it does not with fewer rows either.
 _ROWS = 32
 _PAIRS = 1024
 _NEVER = 1e-9
@@ -54,7 +55,7 @@ class Syntax:
 
         def block(rows: Rows) -> None:
             length = int(lengths[rows[0]])
-            (logits,) = self._session.run(None, {"tokens": tokens[filled(rows, _ROWS), :length]})
+            (logits,) = self._session.run(None, {"tokens": tokens[few(rows, _ROWS), :length]})
             found[rows] = logits[: len(rows), -1]
 
         for_each(block, of_one_length(lengths, lambda _: _ROWS), threads)
@@ -64,7 +65,7 @@ class Syntax:
         """The same after each word of one sentence, and after its end."""
         tokens, lengths = self.vocabulary.encode([text], self.words)
         tokens = tokens[:, : lengths[0]]
-        (logits,) = self._session.run(None, {"tokens": np.repeat(tokens, _ROWS, axis=0)})
+        (logits,) = self._session.run(None, {"tokens": np.repeat(tokens, 2, axis=0)})
         return probability(logits[0] - self._price * np.cumsum(tokens[0] == UNK))
 
 

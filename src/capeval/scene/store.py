@@ -95,6 +95,8 @@ class ParseStore:
         try:
             with closing(sqlite3.connect(self._path, timeout=30)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
+                # Nobody waits for the disk: where the power fails the file may be lost, and that costs a parse.
+                connection.execute("PRAGMA synchronous=OFF")
                 connection.execute(_SCHEMA)
                 yield connection
         except sqlite3.DatabaseError as problem:

@@ -20,13 +20,15 @@ from capeval.scene.fast.words import glove_vectors, spelling_features
 from capeval.scene.graph import enhanced_graph
 from capeval.scene.lemma import token
 from capeval.scene.words import LISTS
-from capeval.types import Floats, Ints, Longs
+from capeval.types import Array, Floats, Ints, Longs
 
 MAX_TOKENS = 120
 """A longer caption is parsed in pieces, as the official parser does; the later ones hang under the first."""
 BATCH_TOKENS = 8192
 """Parsed together; as many words are remembered, so that memory stays the same however many captions there are."""
 REMEMBERED = 1 << 16
+# Words and columns of a product. So few that NumPy wakes no other threads for it, which takes longer than the work.
+_TOGETHER, _COLUMNS = 8, 256
 
 
 class Parse(NamedTuple):
@@ -235,5 +237,14 @@ class _WordTable:
         table, known = self._weights.words, self._weights.vocabulary
         vectors = table["word"][[known.get(word, 0) for word in words]]
         vectors = vectors + table["spelling"][[spelling_features(word) for word in words]].sum(axis=1)
-        vectors = vectors + glove_vectors(words).astype(np.float64) @ table["glove"].T
-        return np.asarray(vectors @ table["input1"].T + table["bias1"], np.float32)
+        vectors = vectors + _product(glove_vectors(words).astype(np.float64), table["glove"].T)
+        return np.asarray(_product(vectors, table["input1"].T) + table["bias1"], np.float32)
+
+
+def _product(rows: Array, matrix: Array) -> Array:
+    found = np.empty((len(rows), matrix.shape[1]))
+    for row in range(0, len(rows), _TOGETHER):
+        for column in range(0, matrix.shape[1], _COLUMNS):
+            place = slice(row, row + _TOGETHER), slice(column, column + _COLUMNS)
+            found[place] = rows[place[0]] @ matrix[:, place[1]]
+    return found
