@@ -254,3 +254,41 @@ def test_axe_finds_no_serious_fault(browser: Any, sample: str, path: str) -> Non
     ]
     assert serious == []
     tab.page.close()
+
+
+def test_a_score_leads_to_its_explanation_and_back(caption: Tab) -> None:
+    page = caption.page
+    page.locator("#scores").get_by_role("link", name="spice_fast").click()
+    assert page.evaluate("document.querySelector(':target').textContent") == "spice_fast"
+    page.locator("section", has=page.locator(":target")).get_by_role("link", name="Back to the scores").click()
+    assert page.evaluate("document.querySelector(':target').id") == "scores"
+
+
+def test_files_are_dropped_on_a_field(browser: Any, served: Listening, tmp_path: Any) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps([{"image_id": "1", "caption": "a cat on a mat", "references": ["a cat on the mat"]}]))
+    tab = Tab(browser, f"{served.url}/")
+    page = tab.page
+    box = page.locator("#candidates").bounding_box()
+    where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    session = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **where, "data": data})
+    page.fill("#metrics", "bleu")
+    page.get_by_role("button", name="Score", exact=True).click()
+    page.wait_for_url(re.compile("/r/"))
+    assert "mine.json" in page.locator("h1").inner_text()
+    assert tab.said == []
+    page.close()
+
+
+def test_captions_stay_in_sight_beside_far_scores(browser: Any, sample: str) -> None:
+    tab = Tab(browser, sample, viewport={"width": 700, "height": 900})
+    left = "(each) => each.getBoundingClientRect().left"
+    frame, caption = tab.page.locator(".captions"), tab.page.locator(".captions tbody th").first
+    before = caption.evaluate(left)
+    frame.evaluate("(each) => { each.scrollLeft = each.scrollWidth; }")
+    assert frame.evaluate("(each) => each.scrollLeft") > 50
+    assert caption.evaluate(left) == before
+    tab.page.close()

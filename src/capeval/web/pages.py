@@ -269,17 +269,19 @@ async def caption(request: Request) -> Response:
         legend=Markup(markup.LEGEND if teller.references else ""),
         image=view.rows.images[row], system=view.rows.systems[row], references=teller.references,
         has_picture=teller.picture_file is not None, can_tell=bool(teller.metrics),
-        longest=server.desk.limits.caption_characters, metrics=teller.labels, **_scores(view.rows, row, {}, {}),
+        longest=server.desk.limits.caption_characters, metrics=teller.labels, **_scores(view.rows, row, {}, {}, teller),
     )  # fmt: skip
 
 
-def _scores(rows_: CaptionScores, row: int, alone: Mapping[str, float], typed: Mapping[str, float]) -> dict[str, Any]:
+def _scores(
+    rows_: CaptionScores, row: int, alone: Mapping[str, float], typed: Mapping[str, float], teller: Teller
+) -> dict[str, Any]:
     """By label; what was scored among others may be another number alone, and so has another label."""
     among = {label: float(values[row]) for label, values in rows_.scores.items()}
     labels = list(dict.fromkeys([*among, *alone]))
     nan = math.nan
     lines = [
-        {"label": label, "among": among.get(label, nan), "alone": alone.get(label, nan) if alone else among[label],
+        {"label": label, "place": teller.place(label), "among": among.get(label, nan), "alone": alone.get(label, nan) if alone else among[label],
          "typed": typed.get(label, nan), "change": typed.get(label, nan) - alone.get(label, nan)}
         for label in labels
     ]  # fmt: skip
@@ -293,9 +295,9 @@ async def caption_scores(request: Request) -> Response:
     row, typed = _row(request, view), _typed(request, server.desk)
     teller = _teller(request, job, row)
     if not typed or typed == teller.caption:
-        return page("scores.html", **_scores(view.rows, row, {}, {}))
+        return page("scores.html", **_scores(view.rows, row, {}, {}, teller))
     alone, other = await _aside(lambda: (teller.scores(teller.caption), teller.scores(typed)))
-    return page("scores.html", **_scores(view.rows, row, alone, other))
+    return page("scores.html", **_scores(view.rows, row, alone, other, teller))
 
 
 async def explain(request: Request) -> Response:

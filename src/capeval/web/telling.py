@@ -45,6 +45,13 @@ class Teller:
     def labels(self) -> list[str]:
         return [label(metric, metric.info.name) for metric in self.metrics]
 
+    def place(self, score: str) -> int | None:
+        """The metric that gives a score; of one that is scored alone too, whose parameters may be others."""
+        name = score.partition("(")[0]
+        found = [place for place, metric in enumerate(self.metrics) if name in metric.info.names]
+        exact = [place for place in found if label(self.metrics[place], name) == score]
+        return next(iter([*exact, *found]), None)
+
     @property
     def picture(self) -> Picture | None:
         if self.picture_file is None:
