@@ -292,3 +292,38 @@ def test_captions_stay_in_sight_beside_far_scores(browser: Any, sample: str) -> 
     assert frame.evaluate("(each) => each.scrollLeft") > 50
     assert caption.evaluate(left) == before
     tab.page.close()
+
+
+def test_scores_come_in_while_somebody_reads(browser: Any, served: Listening, tmp_path: Any) -> None:
+    """Where the table was scrolled to and what was typed stays, and no page is loaded anew."""
+    rows = [{"image_id": str(i), "caption": f"a man number {i} rides a bike {i % 97}"} for i in range(20_000)]
+    candidates, references = tmp_path / "many.json", tmp_path / "references.json"
+    candidates.write_text(json.dumps(rows))
+    references.write_text(json.dumps({str(i): ["a person is riding a bicycle"] for i in range(20_000)}))
+    tab = Tab(browser, f"{served.url}/")
+    page = tab.page
+    page.set_input_files("#candidates", str(candidates))
+    page.set_input_files("#references", str(references))
+    page.fill("#metrics", "bleu,rouge_l,wmd,spice_fast,meteor")
+    page.get_by_role("button", name="Score", exact=True).click()
+    page.wait_for_url(re.compile("/r/"))
+    page.evaluate("window.isFirst = true")
+    page.fill("input[name=words]", "numb")
+    frame = page.locator(".captions")
+    frame.evaluate("(each) => { each.scrollTop = 44 * 10000; }")
+    page.get_by_role("link", name=re.compile("a man number 100[0-9]{2} ")).first.wait_for()
+    page.get_by_role("link", name="Report").wait_for()
+    page.locator(".captions thead").get_by_role("link", name="meteor").wait_for()
+    assert page.evaluate("window.isFirst")
+    assert page.locator("input[name=words]").input_value() == "numb"
+    assert frame.evaluate("(each) => each.scrollTop") == 44 * 10000
+    cells = page.locator(".captions tbody tr:not(.space)")
+    names = page.locator(".captions thead th").all_inner_texts()
+    page.wait_for_function(
+        "(count) => document.querySelector('.captions tbody tr:not(.space)').cells.length === count", arg=len(names)
+    )
+    assert re.match("a man number (99|100)", cells.first.inner_text())
+    assert "meteor" in page.locator("select[name=score]").inner_text()
+    assert page.locator(".working").count() == 0
+    assert tab.said == []
+    page.close()

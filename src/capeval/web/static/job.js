@@ -1,10 +1,29 @@
-// A job that goes on: its progress as it is told, and its scores as soon as they are there.
+// A job that goes on: its progress as it is told, and its scores in the table as soon as they are there.
 const box = document.querySelector("[data-job]");
 if (box) {
   const bar = box.querySelector("progress");
   const step = box.querySelector(".step");
-  const before = box.dataset.scored;
+  let scored = box.dataset.scored;
+  let working = Promise.resolve();
   const events = new EventSource(`/v1/jobs/${box.dataset.job}/events`);
+
+  // What the page says by now, put in place: where somebody has scrolled to, and what is being typed, stays.
+  const renew = async (parts) => {
+    const answer = await fetch(location.href);
+    if (!answer.ok) {
+      location.reload();
+      return;
+    }
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of parts) document.querySelector(part).replaceWith(fresh.querySelector(part));
+    document.querySelectorAll("form.filter select").forEach((each) => {
+      const chosen = each.value;
+      each.replaceChildren(...fresh.querySelector(`form.filter select[name="${each.name}"]`).children);
+      each.value = chosen;
+    });
+    document.querySelector("[data-rows]").dispatchEvent(new Event("renew"));
+  };
+  const soon = (parts) => { working = working.then(() => renew(parts)); };
   const heard = (event) => {
     const job = JSON.parse(event.data);
     step.textContent = job.step;
@@ -13,13 +32,14 @@ if (box) {
     return job;
   };
   events.addEventListener("progress", (event) => {
-    const job = heard(event);
-    if (job.scored.join(" ") !== before && job.scored.length) location.reload();
+    const now = heard(event).scored.join(" ");
+    if (now !== scored) soon(["#totals", "#links", ".captions thead"]);
+    scored = now;
   });
   events.addEventListener("end", (event) => {
     heard(event);
     events.close();
-    location.reload();
+    soon(["#state", "#totals", "#links", ".captions thead"]);
   });
   box.querySelector("button").addEventListener("click", async () => {
     events.close();

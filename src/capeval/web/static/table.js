@@ -25,10 +25,10 @@ if (frame) {
     rows.forEach((row, i) => row.setAttribute("aria-rowindex", String(start + i + 2)));
     shown = [start, end];
   };
-  const look = async () => {
+  const look = async (anew = false) => {
     const top = Math.max(0, Math.floor(frame.scrollTop / height));
     const bottom = Math.min(total, Math.ceil((frame.scrollTop + frame.clientHeight) / height));
-    if (top >= shown[0] && bottom <= shown[1]) return;
+    if (!anew && top >= shown[0] && bottom <= shown[1]) return;
     const start = Math.max(0, top - more);
     const count = Math.min(200, bottom - start + more);
     if (asked) asked.abort();
@@ -53,6 +53,9 @@ if (frame) {
       clearTimeout(waiting);
       waiting = setTimeout(look, 60);
     });
+    frame.addEventListener("renew", () => look(true));
+  } else {
+    frame.addEventListener("renew", () => location.reload());
   }
 }
 // What is chosen in the form above the table holds at once.
