@@ -3,9 +3,9 @@
     python tools/run_dockerfile.py BASE [FOLDER]
 
 BASE is a root file system to begin with, such as `debootstrap --variant=minbase --include=python3.11,python3-distutils,
-python3.11-venv,ca-certificates bookworm BASE` makes; it stays as it is. Every stage lives in a layer over it, in FOLDER.
-RUN and CMD are run by chroot as they stand in the file, as the user that it names; so this needs root, on Linux. Nothing
-is left behind.
+python3.11-venv,ca-certificates bookworm BASE` makes; it stays as it is. Every stage lives in a layer over it, in
+FOLDER. RUN and CMD are run by chroot as they stand in the file, as the user that it names; so this needs root, on
+Linux. Nothing is left behind.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from typing import Any
 SOURCE = Path(__file__).resolve().parents[1]
 # How packages are fetched on this machine is no matter of the file.
 _PASSED = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-_LENT = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs", "/etc/apt/sources.list.d", "/etc/apt/sources.list",
-         "/etc/apt/apt.conf.d")  # fmt: skip
+_LENT = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs", "/etc/apt/sources.list",
+         "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d")  # fmt: skip
 _QUESTION = {
     "candidates": ["a man rides a bike down the street"],
     "references": [["a person is riding a bicycle", "a man on a bike"]],
@@ -168,11 +168,7 @@ def ask(stage: Stage, command: list[str], health: list[str]) -> None:
         port = command[command.index("--port") + 1]
         url, body = f"http://127.0.0.1:{port}/v1/score", json.dumps(_QUESTION).encode()
         kind = {"content-type": "application/json"}
-        try:
-            urllib.request.urlopen(urllib.request.Request(url, body, kind), timeout=60)
-            raise AssertionError("it answers without a token")
-        except urllib.error.HTTPError as refused:
-            assert refused.code == 401, refused
+        assert status(urllib.request.Request(url, body, kind)) == 401, "it answers without a token"
         wanted = urllib.request.Request(url, body, {**kind, "authorization": "Bearer secret"})
         with urllib.request.urlopen(wanted, timeout=300) as answer:
             scores = json.load(answer)["scores"]
@@ -181,6 +177,14 @@ def ask(stage: Stage, command: list[str], health: list[str]) -> None:
     finally:
         server.terminate()
         print(f"it ends with {server.wait(60)}")
+
+
+def status(wanted: urllib.request.Request) -> int:
+    try:
+        with urllib.request.urlopen(wanted, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
 
 
 def main() -> None:

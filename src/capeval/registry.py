@@ -167,13 +167,8 @@ def label(metric: Metric, name: str, *, full: bool = False) -> str:
     return write_expression(name, shown)
 
 
-@cache
-def _types(metric: type[Metric]) -> dict[str, Any]:
-    return get_type_hints(metric)
-
-
 def _values(metric: type[Metric], given: dict[str, str]) -> dict[str, Any]:
-    types, known = _types(metric), parameters_of(metric)
+    types, known = get_type_hints(metric) if given else {}, parameters_of(metric)
     for key in given:
         if key not in [field.name for field in known]:
             raise UnknownName(f"parameter of {metric.info.name}", key, [field.name for field in known])

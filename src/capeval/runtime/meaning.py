@@ -48,8 +48,13 @@ class Read(NamedTuple):
 
     def and_more(self, other: Read) -> Read:
         """Its captions, then those of another."""
-        one, two = self._replace(offsets=self.offsets[:-1]), other._replace(offsets=other.offsets + self.offsets[-1])
-        return Read(*(np.concatenate(pair) for pair in zip(one, two, strict=True)))
+        return Read(
+            np.concatenate([self.sentences, other.sentences]),
+            np.concatenate([self.words, other.words]),
+            np.concatenate([self.weights, other.weights]),
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+            np.concatenate([self.sounds, other.sounds]),
+        )
 
 
 class Scales(NamedTuple):

@@ -281,7 +281,8 @@ def _scores(
     labels = list(dict.fromkeys([*among, *alone]))
     nan = math.nan
     lines = [
-        {"label": label, "place": teller.place(label), "among": among.get(label, nan), "alone": alone.get(label, nan) if alone else among[label],
+        {"label": label, "place": teller.place(label),
+         "among": among.get(label, nan), "alone": alone.get(label, nan) if alone else among[label],
          "typed": typed.get(label, nan), "change": typed.get(label, nan) - alone.get(label, nan)}
         for label in labels
     ]  # fmt: skip
