@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 import zlib
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 from capeval.web.jobs import sweep
+from capeval.web.orders import order_from_json
 from capeval.web.settings import Settings, is_loopback
 
 from .served import CAPTIONS, LIMITS, scored, served
@@ -76,6 +78,30 @@ def test_a_browser_gets_the_token_as_a_cookie(locked: Any) -> None:
     assert locked.get("/v1/metrics").status_code == 200
     locked.cookies.clear()
     assert locked.get("/v1/metrics", params={"token": "wrong"}).status_code == 401
+
+
+def first_line(port: int, *lines: str) -> bytes:
+    """What a server says to a request whose head is written out, as no client would."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall("".join(f"{line}\r\n" for line in [*lines, "Connection: close", ""]).encode("latin-1"))
+        return received(connection)
+
+
+@pytest.mark.parametrize("host", ["[::1", "[", "evil.example", "localhost@evil.example", "127.0.0.1.", "\xff", "a b"])
+def test_hosts_that_are_not_ours(client: Any, host: str) -> None:
+    assert b" 421 " in first_line(client.listening.port, "GET /healthz HTTP/1.1", f"Host: {host}").split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("line", ["Origin: http://[", "Origin: \xff", "Origin: //", "Sec-Fetch-Site: same-site"])
+def test_origins_that_are_not_ours(client: Any, line: str) -> None:
+    port = client.listening.port
+    head = ["POST /v1/score HTTP/1.1", f"Host: localhost:{port}", "Content-Type: application/json", "Content-Length: 0"]
+    assert b" 403 " in first_line(port, *head, line).split(b"\r\n")[0]
+
+
+def test_a_token_leads_to_no_other_server(locked: Any) -> None:
+    said = first_line(locked.listening.port, "GET //evil.example/x?token=secret HTTP/1.1", "Host: somewhere.example")
+    assert b"location: /evil.example/x\r\n" in said
 
 
 def test_only_this_machine_goes_without_a_token() -> None:
@@ -203,6 +229,7 @@ def bombed_png(width: int, height: int) -> bytes:
         ("a.jpg", b"\xff\xd8\xff" + b"\0" * 400_000, 413),
         ("a.zip", archive({"a.png": b"\0" * 2_500_000}), 413),
         ("a.zip", archive({f"{i}.png": picture() for i in range(6)}), 413),
+        ("a.zip", archive({f"{i}/": b"" for i in range(30)}), 413),
         ("a.zip", archive({"a.png": picture(), "b/a.png": picture()}), 422),
         ("a.zip", archive({"../../evil.txt": b"x"}), 422),
         ("a.zip", archive({"a.png": picture()})[:-30], 422),
@@ -232,6 +259,23 @@ def test_uploads_vanish(client: Any) -> None:
     client.post("/v1/score", files={"candidates": ("a.json", '{"a": "a cat"}')}, data={"metrics": "uice_syn"})
     client.post("/v1/score", files={"candidates": ("a.json", "broken")})
     assert set(server.desk.folder.iterdir()) == before
+
+
+def test_a_result_with_very_many_entries(client: Any) -> None:
+    data = archive({str(i): b"" for i in range(10_001)})
+    assert client.post("/open-result", files={"result": ("a.npz", data)}).status_code == 413
+
+
+def test_long_captions_do_not_keep_short_ones_waiting(client: Any) -> None:
+    desk, gate = client.listening.app.state.server.desk, threading.Event()
+    order = order_from_json(json.dumps({"candidates": ["a " * 200], "references": [["a"]]}).encode(), LIMITS)
+    waiting = [desk.hand_in(desk.new_job(order), lambda job: gate.wait(60)) for _ in range(8)]
+    try:
+        assert scored(client, CAPTIONS, wait=30).status_code == 200
+    finally:
+        gate.set()
+        for each in waiting:
+            each.result()
 
 
 # Slow clients, and the end --------------------------------------------------------------------------------------------

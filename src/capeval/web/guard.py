@@ -91,11 +91,12 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         # A name that leads here only by a trick of somebody's name server is not ours.
-        if is_loopback(self.settings.host) and not is_loopback(urlsplit(f"//{host}").hostname or "" if host else ""):
+        if is_loopback(self.settings.host) and not is_loopback(_name(f"//{host}")):
             return problem(421, "this server is asked for as localhost only")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin = headers.get("origin")
-            if (origin and urlsplit(origin).netloc != host) or headers.get("sec-fetch-site") == "cross-site":
+            from_elsewhere = headers.get("sec-fetch-site") not in (None, "same-origin", "none")
+            if (origin and origin.partition("://")[2] != host) or from_elsewhere:
                 return problem(403, "pages of other servers may not ask for this")
         if self.settings.token and scope["path"] not in _OPEN:
             return self._without_token(scope, headers)
@@ -107,7 +108,8 @@ class Guard:
         if given is not None and scope["method"] == "GET" and self._fits(given):
             # The token leaves the address, so that nobody shares it with a link.
             rest = urlencode([(key, value) for key, value in query if key != "token"])
-            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
+            # One slash: with two, what follows would be the name of another server.
+            answer = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), 303)
             answer.set_cookie(COOKIE, given, httponly=True, samesite="strict", max_age=30 * 86400)
             return answer
         kind, _, shown = headers.get("authorization", "").partition(" ")
@@ -125,6 +127,14 @@ class Guard:
 
     def _fits(self, token: str) -> bool:
         return hmac.compare_digest(token.encode(errors="replace"), self.settings.token.encode())
+
+
+def _name(address: str) -> str:
+    """The name of the machine in an address; none where it cannot be read."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 class _TooMuch(Exception):
@@ -164,7 +174,7 @@ class _Body:
 
     async def drain(self) -> None:
         """Takes in what is left, within reason: who is still sending does not read what is said."""
-        left, until = self._most, time.monotonic() + _PATIENCE
+        left, until = 2 * self._most, time.monotonic() + _PATIENCE
         while not self._is_whole and left > 0:
             try:
                 message = await asyncio.wait_for(self._receive(), max(0.001, until - time.monotonic()))

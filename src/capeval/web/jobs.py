@@ -150,9 +150,15 @@ class Desk:
             if self.waiting >= self.limits.waiting:
                 raise Refused("too many requests are waiting; try again in a while", 429)
             self.waiting += 1
-        is_quick = job.rows <= self.limits.quick_rows and not (job.order and job.order.images)
-        pool = self._quick if is_quick else self._long
+        pool = self._quick if self._is_quick(job.order) else self._long
         return pool.submit(self._work, job, work)
+
+    def _is_quick(self, order: Order | None) -> bool:
+        if order is None or order.images or len(order.dataset) > self.limits.quick_rows:
+            return False
+        references = [text for each in order.dataset.reference_sets for text in each]
+        longest = max(map(len, [*order.dataset.candidates, *references]), default=0)
+        return len(references) <= 10 * self.limits.quick_rows and longest <= self.limits.quick_characters
 
     def _work(self, job: Job, work: Callable[[Job], None]) -> None:
         try:

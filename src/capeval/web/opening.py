@@ -16,10 +16,13 @@ from capeval.report.blocks import Cell, Section, Table, number
 from capeval.report.inputs import CaptionScores, read_result
 from capeval.results import load
 from capeval.web.jobs import Desk, Job
-from capeval.web.orders import Order, Upload, kept, shown_name, told
+from capeval.web.orders import Order, Upload, kept, refuse_crowd, shown_name, told
 from capeval.web.refusals import Refused, refuse_files
 
 SAMPLES = {"sample": "Sample: four pictures, three kinds of captions", "systems": "Sample: two systems, thirty images"}
+
+_ENTRIES = 10_000
+"""Of a saved result: an array is one."""
 
 
 def sample_order(key: str) -> Order:
@@ -79,6 +82,8 @@ def opened(file: IO[bytes], name: str, desk: Desk) -> Job:
 
 def _refuse_bomb(path: Path, most: int) -> None:
     """What the archive says of sizes is held to when it is read."""
+    with path.open("rb") as file:
+        refuse_crowd(file, "it", _ENTRIES)
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(each.file_size for each in archive.infolist())

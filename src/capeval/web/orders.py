@@ -24,6 +24,8 @@ from capeval.web.refusals import Refused, allowed
 from capeval.web.settings import Limits
 
 _CHUNK = 1 << 20
+_ENTRY = b"PK\x01\x02"
+"""What every line of an archive's contents begins with."""
 _PICTURES = {"JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WEBP": "image/webp"}
 """What browsers show and Pillow reads; other kinds could only be offered for download."""
 
@@ -212,8 +214,21 @@ def keep_pictures(uploads: Sequence[Upload], folder: Path, limits: Limits) -> di
     return found
 
 
+def refuse_crowd(file: IO[bytes], name: str, most: int) -> None:
+    """An archive with very many entries, each of which takes memory before anything can be asked of it."""
+    file.seek(0)
+    found, tail = 0, b""
+    while data := file.read(_CHUNK):
+        found += (tail + data).count(_ENTRY)
+        tail = data[-len(_ENTRY) + 1 :]
+        if found > most:
+            raise Refused(f"{name} has more than {most:,} entries", 413)
+    file.seek(0)
+
+
 def _unpack(upload: Upload, found: dict[str, Path], folder: Path, limits: Limits) -> None:
     name = shown_name(upload.name)
+    refuse_crowd(upload.file, name, 4 * limits.images)
     try:
         with zipfile.ZipFile(upload.file) as archive:
             members = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -60,10 +61,10 @@ def page(template: str, status: int = 200, /, **content: Any) -> Response:
     return HTMLResponse(_templates().get_template(template).render(**content), status)
 
 
-async def _aside(work: Callable[..., T], *arguments: Any) -> T:
+async def _aside(work: Callable[..., T], *arguments: Any, threads: Executor | None = None) -> T:
     """Away from the thread that answers everybody; what is wrong with the data is the client's to know."""
     try:
-        return await asyncio.to_thread(work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads, work, *arguments)
     except Refused:
         raise
     except CapevalError as problem:
@@ -297,7 +298,9 @@ async def caption_scores(request: Request) -> Response:
     teller = _teller(request, job, row)
     if not typed or typed == teller.caption:
         return page("scores.html", **_scores(view.rows, row, {}, {}, teller))
-    alone, other = await _aside(lambda: (teller.scores(teller.caption), teller.scores(typed)))
+    alone, other = await _aside(
+        lambda: (teller.scores(teller.caption), teller.scores(typed)), threads=server.explainers
+    )
     return page("scores.html", **_scores(view.rows, row, alone, other, teller))
 
 
@@ -310,7 +313,7 @@ async def explain(request: Request) -> Response:
     place = whole(request.path_params["place"])
     if place >= len(teller.metrics):
         raise Refused("there is no such metric", 404)
-    inside = await _aside(teller.explanation, place, typed or teller.caption)
+    inside = await _aside(teller.explanation, place, typed or teller.caption, threads=server.explainers)
     return HTMLResponse(inside)
 
 

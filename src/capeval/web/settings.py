@@ -33,7 +33,9 @@ class Limits:
     head_seconds: float = 15.0
     """In which the head of a request must have come in."""
     quick_rows: int = 200
-    """Requests up to this size do not wait behind longer ones."""
+    quick_characters: int = 300
+    """Requests up to this size, without a longer caption, do not wait behind longer ones: the time of some metrics
+    grows with the square of a caption's length and more."""
     waiting: int = 2_000
     """Requests and jobs that may wait at once."""
     kept: int = 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from capeval.documents import Document
 from capeval.types import Dataset, Sample
@@ -21,6 +22,8 @@ class Server:
         """A leaderboard to be shown."""
         self.desk = Desk(settings)
         self.scorer = Scorer(settings.threads, self.desk.folder)
+        self.explainers = ThreadPoolExecutor(max(2, settings.jobs), "capeval-explain")
+        """Explanations of long captions take long: they are made by threads that nobody else waits for."""
         self.counters = Counters(self.desk)
         self._samples: dict[str, Job] = {}
         self._guard = threading.Lock()
@@ -49,4 +52,5 @@ class Server:
     def close(self) -> None:
         for job in self._samples.values():
             job.cancel()
+        self.explainers.shutdown(wait=False, cancel_futures=True)
         self.desk.close()
