@@ -64,8 +64,8 @@ def scrolled(page: Page, rows: int) -> str:
     jumps = sorted(page.evaluate(JUMP, int(rows * share)) for share in (0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, 0.4, 0.6))
     most, longest = times[int(0.95 * len(times))], times[-1]
     return (
-        f"{len(times)} frames in 5 s, 95 % below {most:.0f} ms, the longest {longest:.0f} ms; rows after a jump: median "
-        f"{jumps[len(jumps) // 2]:.0f} ms, at most {jumps[-1]:.0f} ms"
+        f"{len(times)} frames in 5 s, 95 % below {most:.0f} ms, the longest {longest:.0f} ms; rows after a jump: "
+        f"median {jumps[len(jumps) // 2]:.0f} ms, at most {jumps[-1]:.0f} ms"
     )
 
 

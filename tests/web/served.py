@@ -33,11 +33,11 @@ QUICK = ["bleu", "rouge_l"]
 class Listening:
     """A server on a port of its own."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, board: Any = None) -> None:
         listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self.port = listening.getsockname()[1]
         self.url = f"http://localhost:{self.port}"
-        self.app = make_app(replace(settings, port=self.port))
+        self.app = make_app(replace(settings, port=self.port), board)
         config = uvicorn.Config(
             self.app,
             http=impatient(settings.limits.head_seconds),

@@ -327,3 +327,48 @@ def test_scores_come_in_while_somebody_reads(browser: Any, served: Listening, tm
     assert page.locator(".working").count() == 0
     assert tab.said == []
     page.close()
+
+
+def test_the_leaderboard_that_the_server_was_given(browser: Any, tmp_path: Any) -> None:
+    from capeval.documents import LeaderboardDocument, as_dict
+    from capeval.documents.types import BoardCell, BoardColumn, BoardRow
+    from capeval.web.opening import read_board
+
+    columns = [
+        BoardColumn(name=name, benchmark=name, variant="", statistic="kendall_c", rows=100, resamples=10)
+        for name in ("flickr8k-expert", "composite")
+    ]
+    values = {"cider_d": (0.44, 0.35), "unified": (0.55, 0.57)}
+    rows = [
+        BoardRow(metric=metric, cells={
+            column.name: BoardCell(value=value, low=value - 0.02, high=value + 0.02, rows=100, best=metric == "unified")
+            for column, value in zip(columns, found)
+        })
+        for metric, found in values.items()
+    ]  # fmt: skip
+    board = LeaderboardDocument(columns=columns, metrics=rows, quoted=[], left_out={})
+    path = tmp_path / "board.json"
+    path.write_text(json.dumps(as_dict(board)))
+    server = Listening(Settings(warm=False), read_board(path))
+    try:
+        tab = Tab(browser, f"{server.url}/benchmarks", viewport={"width": 1200, "height": 900})
+        text = tab.page.locator("main").inner_text()
+        assert "0.570" in text
+        assert "Human judgements that metrics are held against" in text
+        assert tab.page.locator("figure svg").count() >= 1
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 1200
+        tab.page.screenshot(path=str(tmp_path / "board.png"), full_page=True)
+        assert tab.said == []
+        tab.page.close()
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/benchmarks", "/nothing"])
+def test_axe_finds_no_serious_fault_on_other_pages(browser: Any, served: Listening, path: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="faults are looked for by axe")
+    tab = Tab(browser, served.url + path, viewport={"width": 400, "height": 800}, color_scheme="dark")
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+    found = axe.Axe().run(tab.page).response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    tab.page.close()
