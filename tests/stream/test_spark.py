@@ -21,15 +21,14 @@ pytestmark = [
 ]
 
 
-def scored(batches: Iterator[Any]) -> Iterator[Any]:
-    from capeval import score_stream
-
-    yield from score_stream(batches, ["rouge_l"], threads=1)
-
-
 def test_batches_in_a_map_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    def scored(batches: Iterator[Any]) -> Iterator[Any]:  # in here, since Spark's workers cannot import this file
+        from capeval import score_stream
+
+        yield from score_stream(batches, ["rouge_l"], threads=1)
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     rows = maker.made_rows(60)
