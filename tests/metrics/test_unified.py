@@ -127,9 +127,22 @@ def test_form() -> None:
 def test_parts_as_the_network_sees_them() -> None:
     given = np.array([[0.5, 0.25, 0.7, 0.3], [0.0, 4.0, 1.0, 0.8]])
     found = weighed(given, ("meaning", "cider_d(df=coco-val2014)", "fresh", "fluency"))
-    assert found[0].tolist() == pytest.approx([0, 0.5, 0.7, 0.6])
+    assert found[0].tolist() == pytest.approx([0, 0.5, 0.7, np.log(0.3 / 0.7)])
     assert found[1, 0] == pytest.approx(np.log(0.002 / 0.998))
-    assert found[1, 1:].tolist() == [2, 1, 1]
+    assert found[1, 1:].tolist() == pytest.approx([2, 1, np.log(0.8 / 0.2)])
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_no_caption_is_sound_enough_to_say_more(inputs: str) -> None:
+    """Soundness takes from a score, all of it where a sentence is broken, and never adds to that of a sound one."""
+    network = open_judge().networks[inputs]
+    sound = len(network.parts) - len(network.gate)
+    best, better, broken = (np.tile(network.usual, (1, 1)) for _ in range(3))
+    best[:, sound:], broken[:, sound:] = 1, 0
+    better[:, sound:] = np.maximum(network.usual[sound:], 0.9)
+    (top,), (near,), (least,) = (network.scores(each) for each in (best, better, broken))
+    assert top == pytest.approx(near, abs=1e-12)
+    assert least < 0.05 * top
 
 
 def test_shares_add_up(demo: Dataset) -> None:
@@ -161,4 +174,4 @@ def test_a_negative_weight_is_refused(tmp_path: Path) -> None:
 
 def test_no_benchmark_was_seen() -> None:
     seen = set(parse("unified").metric.trained_on())
-    assert seen == {"images:coco-train", "images:flickr8k-train", "judgements:cxc"}
+    assert seen == {"images:coco-train", "images:flickr8k-train", "images:flickr30k-train", "judgements:cxc"}

@@ -77,6 +77,16 @@ def test_swapped_words_are_the_same_words(worsener: Worsener) -> None:
         assert sum(a != b for a, b in zip(words, CAPTIONS[0].words) if a not in ("a", "an")) == 2
 
 
+def test_a_cut_caption_stops_where_more_was_to_come(worsener: Worsener) -> None:
+    words, tags = CAPTIONS[0]
+    for made in drawn(worsener, "cut"):
+        assert made == list(words[: len(made)])
+        assert 3 <= len(made) < len(words)
+        assert tags[len(made) - 1] in ("VBZ", "DT", "JJ", "IN")
+    short = Tagged(["dogs", "run"], ["NNS", "VBP"])
+    assert worsener.worse("cut", short, (), (), np.random.default_rng(0)) is None
+
+
 def test_a_man_and_a_woman_do_not_change_places() -> None:
     caption = Tagged(["a", "man", "and", "a", "woman", "sit"], ["DT", "NN", "CC", "DT", "NN", "VBP"])
     for seed in range(20):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from capeval.metrics.unified import PARTS
+from capeval.metrics.unified import SAYS, SOUNDS
 from capeval.run import Run
 from capeval.runtime.unified import INPUTS
 from capeval.train.loop import fit
@@ -41,22 +41,25 @@ def shown(task: UnifiedTask) -> str:
 @click.option("--threads", default=2, show_default=True)
 def main(features: str, data: str | None, extra: tuple[str, ...], pairs: bool, threads: int) -> None:
     inputs = Inputs(data=None if data is None else Path(data), features=(Path(features),), run=Run(threads=threads))
-    every = {name: (*PARTS[name], *(each for each in extra if _fits(each, name))) for name in INPUTS}
+    every = {name: (*SAYS[name], *(each for each in extra if _fits(each, name))) for name in INPUTS}
     task = UnifiedTask(Config(**every), inputs)
     usual = Config()
     print("| parts | both | references | pictures |\n| --- | ---: | ---: | ---: |")
     print(f"| as shipped | {shown(task.of_fewer(usual))} |", flush=True)
-    parts = tuple(dict.fromkeys(part for name in INPUTS for part in PARTS[name]))
+    parts = tuple(dict.fromkeys(part for name in INPUTS for part in SAYS[name]))
     left_out = [(part,) for part in parts]
     if pairs:
         left_out += [(a, b) for place, a in enumerate(parts) for b in parts[place + 1 :]]
     for each in left_out:
-        fewer = {name: tuple(part for part in PARTS[name] if part not in each) for name in INPUTS}
+        fewer = {name: tuple(part for part in SAYS[name] if part not in each) for name in INPUTS}
         if all(fewer.values()):
             named = ", ".join(f"`{part}`" for part in each)
             print(f"| without {named} | {shown(task.of_fewer(replace(usual, **fewer)))} |", flush=True)
+    for part in SOUNDS:
+        fewer_sounds = replace(usual, sound=tuple(each for each in SOUNDS if each != part))
+        print(f"| without `{part}` | {shown(task.of_fewer(fewer_sounds))} |", flush=True)
     for part in extra:
-        more = {name: (*PARTS[name], *((part,) if _fits(part, name) else ())) for name in INPUTS}
+        more = {name: (*SAYS[name], *((part,) if _fits(part, name) else ())) for name in INPUTS}
         print(f"| and `{part}` | {shown(task.of_fewer(replace(usual, **more)))} |", flush=True)
 
 

@@ -29,6 +29,7 @@ class Fluency(Metric):
         summary="Whether a person would write so: no words in disorder, said twice or picked at random",
         citation="ours; a head of the sentence encoder of `meaning` (MiniLM, Wang et al. 2020)",
         needs=(),
+        revision=2,
     )
 
     def trained_on(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ class Meaning(Metric):
         summary="How alike in meaning the caption and its references are, by a sentence encoder",
         citation="ours; in the spirit of Reimers and Gurevych 2019 (Sentence-BERT) and Zhang et al. 2020 (BERTScore)",
         on_request=("meaning_best", "meaning_words"),
+        revision=2,
     )
 
     def trained_on(self) -> tuple[str, ...]:

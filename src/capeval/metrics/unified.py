@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from capeval.runtime.unified import Judge, Network
 
 _TEXT = ("meaning", "meaning_best", "meaning_words", "spice_fast", "cider_d(df=coco-val2014)")
-PARTS = {
-    "both": (*_TEXT, "sight", "tiger", "fluency"),
-    "references": (*_TEXT, "fluency"),
-    "pictures": ("sight", "uice_sem", "fluency"),
+SAYS = {
+    "both": (*_TEXT, "sight", "tiger"),
+    "references": _TEXT,
+    "pictures": ("sight", "uice_sem"),
 }
-"""By what there is beside the candidate: the parts."""
+"""By what there is beside the candidate: the parts that tell whether it says the right thing."""
+SOUNDS = ("fluency", "uice_syn")
+"""The parts that tell whether it is a sound sentence."""
+PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
 _SHORTEST, _LONGEST, _FRESH = 3, 25, 0.75
 _CHOICES = ("auto", "none")
 
@@ -46,6 +49,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
+        revision=2,
     )
 
     def __post_init__(self) -> None:

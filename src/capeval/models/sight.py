@@ -9,8 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from capeval.models.meaning import Layer
-
 
 @dataclass(frozen=True)
 class SightShape:
@@ -24,9 +22,9 @@ class SightShape:
     looks: int = 6
     """How many times the regions are looked at, each time for something else."""
     beside: int = 1024
-    """Width of the hidden layer of pictures."""
-    forward: int = 768
-    """Width of the hidden layer of words."""
+    """Width of the hidden layer of each side."""
+    hearings: int = 4
+    """How many times a caption's words are listened to, each time for something else."""
     width: int = 512
     """Of the space that pictures and captions share."""
 
@@ -45,9 +43,11 @@ class Sight(nn.Module):
         self.direct = nn.Linear(shape.picture_width, shape.width)
         self.inner = nn.Linear(shape.picture_width + shape.looks * shape.inner, shape.beside)
         self.outer = nn.Linear(shape.beside, shape.width)
-        self.layer = Layer(shape.state_width, shape.forward, dropout)
-        self.attention = nn.Linear(shape.state_width, 1)
-        self.caption = nn.Linear(2 * shape.state_width, shape.width)
+        self.word = nn.LayerNorm(shape.state_width)
+        self.attention = nn.Linear(shape.state_width, shape.hearings)
+        self.sentence = nn.Linear(shape.state_width, shape.width)
+        self.heard = nn.Linear((2 + shape.hearings) * shape.state_width, shape.beside)
+        self.caption = nn.Linear(shape.beside, shape.width)
         self.dropout = nn.Dropout(dropout)
         self.sharpness = nn.Parameter(torch.tensor(3.0))
         # From a cosine to the log odds of "it fits".
@@ -66,16 +66,17 @@ class Sight(nn.Module):
 
     def read(self, states: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[n, width] of captions' states [n, pieces, d]; without lengths all captions fill their row."""
-        hidden = None
-        if lengths is not None:
-            beyond = torch.arange(states.shape[1], device=states.device) >= lengths[:, None]
-            hidden = beyond * torch.finfo(states.dtype).min
-        found = self.layer(states, None if hidden is None else hidden[:, None, None])
-        fits = self.attention(found)[..., 0]
-        if hidden is not None:
-            fits = fits + hidden
-        said = (fits.softmax(-1)[:, None] @ found)[:, 0]
-        return F.normalize(cast(Tensor, self.caption(self.dropout(torch.cat([said, found[:, 0]], -1)))), dim=-1)
+        each = self.word(states)
+        fits = self.attention(each)
+        if lengths is None:
+            mean = each.mean(1)
+        else:
+            there = (torch.arange(states.shape[1], device=states.device) < lengths[:, None])[..., None]
+            fits = fits.masked_fill(~there, torch.finfo(fits.dtype).min)
+            mean = (each * there).sum(1) / lengths[:, None]
+        heard = (fits.softmax(1).transpose(1, 2) @ each).flatten(1)
+        inner = F.gelu(self.heard(self.dropout(torch.cat([mean, each[:, 0], heard], -1))))
+        return F.normalize(cast(Tensor, self.sentence(mean) + self.caption(self.dropout(inner))), dim=-1)
 
     def logits(self, cosines: Tensor) -> Tensor:
         return self.slope * cosines + self.offset

@@ -18,9 +18,9 @@ Words = list[str]
 
 WRONG = ("exchanged", "swapped", "added")
 """Another noun, verb, number or colour; two words that have changed places; a thing or a property too many."""
-BROKEN = ("permuted", "replaced", "repeated", "padded", "joined", "listed")
+BROKEN = ("permuted", "replaced", "repeated", "padded", "joined", "listed", "cut")
 """No person writes so: words in disorder, random words, words or the caption twice, frequent words or another caption
-added, a list of things."""
+added, a list of things, a sentence that stops short of what it was about to say."""
 
 _EXCHANGED = ("NN", "NNS", "VBG", "VBZ", "VBP", "VBD", "VBN", "CD", "JJ")
 _FAMILIES = ("NN", "JJ", "CD", "VB")
@@ -28,6 +28,8 @@ _LINKS = ("with", "next to", "and", "near", "beside", "behind", "holding")
 _NO_ACTIONS = frozenset(
     ["is", "are", "be", "being", "been", "was", "were", "has", "have", "having", "had", "do", "does"]
 )
+_UNDONE = ("DT", "IN", "CC", "TO", "PRP$", "POS", "JJ", "VBG", "VBZ", "WDT")
+"""What a sentence seldom ends with, if more of it was to come."""
 _GENTLEST = 0.15
 _TRIES = 8
 _SELDOM = 3
@@ -71,6 +73,7 @@ class Worsener:
         self._ways: dict[str, Callable[[Tagged, Collection[str], np.random.Generator], Words | None]] = {
             "exchanged": self.exchanged, "swapped": self.swapped, "added": self.added, "permuted": self._permuted,
             "replaced": self._replaced, "repeated": self._repeated, "padded": self._padded, "listed": self._listed,
+            "cut": self._cut,
         }  # fmt: skip
 
     def worse(
@@ -153,6 +156,11 @@ class Worsener:
     def _padded(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
         count = int(random.integers(2, len(caption.words) + 3))
         return [*caption.words, *(self._frequent[place % len(self._frequent)] for place in range(count))]
+
+    def _cut(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
+        """Only the beginning, up to a word that asks for another one."""
+        ends = [place for place, tag in enumerate(caption.tags) if tag in _UNDONE and 1 < place < len(caption.tags) - 1]
+        return list(caption.words[: ends[int(random.integers(len(ends)))] + 1]) if ends else None
 
     def _listed(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
         """The caption's nouns among many others, joined by `and` or by nothing."""

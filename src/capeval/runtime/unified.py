@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +23,13 @@ CHECKPOINT = "unified"
 Inputs = Literal["both", "references", "pictures"]
 INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
 """What there is beside the candidate; each has a network of its own, all on one scale."""
+SOUND = "sound"
+"""The metrics that say whether a sentence is sound, the same for every kind of input."""
 FORM = ("long_enough", "short_enough", "fresh")
 """What is known of every caption: at least three words, at most 25, and few pairs of words said again."""
-_ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "uice_syn", "uice_sem", "lece", "nneval")
+_ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
 _SURE = 0.002
-_ARRAYS = ("mean", "spread", "usual", "weights", "bias", "out", "out_bias")
+_ARRAYS = ("mean", "spread", "usual", "weights", "bias", "out", "out_bias", "gate", "gate_bias")
 
 
 def weighed(values: Array, parts: tuple[str, ...]) -> Array:
@@ -39,9 +41,6 @@ def weighed(values: Array, parts: tuple[str, ...]) -> Array:
         if name in _ODDS:
             sure = np.clip(column, _SURE, 1 - _SURE)
             found[:, place] = np.log(sure) - np.log1p(-sure)
-        elif name == "fluency":
-            # Only what no person would write costs: among human sentences it tells nothing of quality.
-            found[:, place] = np.minimum(1, 2 * column)
         elif name in FORM or name.startswith("tiger"):
             found[:, place] = column
         else:
@@ -51,26 +50,35 @@ def weighed(values: Array, parts: tuple[str, ...]) -> Array:
 
 @dataclass(frozen=True)
 class Network:
-    """One hidden layer; no weight is negative."""
+    """One hidden layer over what a caption says, times how much its soundness leaves of it; no weight is negative."""
 
     parts: tuple[str, ...]
+    """First those of what it says, then those of soundness."""
     mean: Array
     spread: Array
     usual: Array
     """The values of a usual caption, before they are weighed."""
     weights: Array
-    """[parts, hidden]"""
+    """[parts of what it says, hidden]"""
     bias: Array
     out: Array
     out_bias: Array
+    gate: Array
+    """Of the parts of soundness."""
+    gate_bias: Array
 
     def scores(self, values: Array) -> Array:
         """From 0 to 1, for rows of parts' scores; each row alone, so that others cannot change its last digit."""
         given = (weighed(values, self.parts) - self.mean) / self.spread
+        said = len(self.weights)
         inner = np.repeat(self.bias[None], len(given), axis=0)
-        for place in range(given.shape[1]):
+        for place in range(said):
             inner += given[:, place : place + 1] * self.weights[place]
-        return probability((np.tanh(inner) * self.out).sum(axis=1) + self.out_bias)
+        right = probability((np.tanh(inner) * self.out).sum(axis=1) + self.out_bias)
+        sound = np.full(len(given), float(self.gate_bias))
+        for place, weight in enumerate(self.gate):
+            sound += given[:, said + place] * weight
+        return right * np.minimum(1, 2 * probability(sound))
 
 
 @dataclass(frozen=True)
@@ -83,24 +91,32 @@ class Judge:
 
 def parts_of(config: Mapping[str, Any], inputs: str) -> tuple[str, ...]:
     """The metrics whose scores a network knows, as expressions."""
-    found = config.get(inputs)
-    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
-        raise CheckpointError(f"config.json does not name the parts for {inputs}")
+    found = [each for key in (inputs, SOUND) for each in _named(config, key)]
     return tuple(found)
 
 
+def _named(config: Mapping[str, Any], key: str) -> Sequence[str]:
+    found = config.get(key)
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise CheckpointError(f"config.json does not name the parts for {key}")
+    return found
+
+
 def read_network(path: Path, inputs: str, parts: tuple[str, ...]) -> Network:
+    """`parts`: all of them but the form."""
     given = named_arrays(path, [f"{inputs}.{name}" for name in _ARRAYS])
     arrays = {name: np.asarray(given[f"{inputs}.{name}"], np.float64) for name in _ARRAYS}
     made = Network((*parts, *FORM), **arrays)
     width, hidden = len(made.parts), len(made.bias)
-    fits = made.weights.shape == (width, hidden) and made.out.shape == (hidden,) and made.out_bias.shape == ()
+    said = width - len(made.gate) if made.gate.ndim == 1 else -1
+    fits = made.weights.shape == (said, hidden) and made.out.shape == (hidden,)
+    fits = fits and made.out_bias.shape == made.gate_bias.shape == ()
     fits = fits and made.mean.shape == made.spread.shape == made.usual.shape == (width,)
     if not fits or not all(np.isfinite(each).all() for each in arrays.values()):
         raise CheckpointError(
             f"{path}: the sizes of the network for {inputs} do not fit, or its numbers are not finite"
         )
-    if (made.weights < 0).any() or (made.out < 0).any() or (made.spread <= 0).any():
+    if any((each < 0).any() for each in (made.weights, made.out, made.gate)) or (made.spread <= 0).any():
         raise CheckpointError(f"{path}: in the network for {inputs} more of a part could lower the score")
     return made
 

@@ -147,7 +147,7 @@ def _write_minilm(folder: Path) -> None:
 def meaning(world: Path) -> Path:
     config = MeaningConfig(
         epochs=2, steps=12, batch=6, pairs=6, groups=4, learning_rate=2e-3, frozen=0, word_width=16, pieces=24,
-        sources=(str(world / "train.json"),), bfloat16=False,
+        sources=(str(world / "train.json"),), bfloat16=False, average=0, kept=0,
     )  # fmt: skip
     inputs = Inputs(data=world / "data", extra={"minilm": str(world / "minilm")})
     return train(MeaningTask(config, inputs), world / "meaning")
@@ -179,6 +179,20 @@ def test_meaning_says_the_same_without_torch(world: Path, meaning: Path) -> None
     assert found.sounds == pytest.approx(read.sounds.numpy(), abs=0.5)
     states = encoder.states(texts)
     assert [len(each) for each in states] == lengths.tolist()
+
+
+def test_a_share_of_minilm_is_kept(world: Path) -> None:
+    config = MeaningConfig(kept=0.25, word_width=16, pieces=24, sources=(str(world / "train.json"),), bfloat16=False)
+    task = MeaningTask(config, Inputs(data=world / "data", extra={"minilm": str(world / "minilm")}))
+    first, trained = load_minilm(world / "minilm", 16), load_minilm(world / "minilm", 16)
+    with torch.no_grad():
+        for weights in trained.parameters():
+            weights += 1
+    blended = dict(task._blended(trained).named_parameters())
+    for name, weights in first.named_parameters():
+        is_head = name.startswith(("word.", "sound.", "slopes", "offsets"))
+        expected = dict(trained.named_parameters())[name] if is_head else weights + 0.75
+        assert torch.allclose(blended[name], expected, atol=1e-6), name
 
 
 def test_a_caption_is_read_alike_in_any_company(meaning: Path) -> None:

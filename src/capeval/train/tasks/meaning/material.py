@@ -16,7 +16,7 @@ from capeval.train.task import Inputs
 from capeval.train.tasks.meaning.config import Config
 
 Words = Sequence[str]
-_OFTEN = {"permuted": 3, "replaced": 2}
+_OFTEN = {"permuted": 4, "replaced": 2, "cut": 2}
 """Permuted words are the hardest to hear."""
 
 

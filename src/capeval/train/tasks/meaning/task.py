@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +38,7 @@ from capeval.train.tasks.meaning.material import (
 from capeval.train.tasks.uice_syn.task import area
 
 MINILM = "minilm"
+_HEADS = ("word.", "sound.", "slopes", "offsets")
 _BESIDE = 2
 _SHARPNESS = 20.0
 _CLEAR = 0.04
@@ -74,7 +76,7 @@ class MeaningTask(Task[Encoder]):
         random = np.random.default_rng(0)
         sound = tagged([row.one for row in self.pairs_there[:: max(1, len(self.pairs_there) // _HEARD)]], run)
         self.sound_there = [list(each.words) for each in sound]
-        self.broken_there = broken_captions(sound, self.worsener, ("permuted", "replaced"), random)
+        self.broken_there = broken_captions(sound, self.worsener, ("permuted", "replaced", "permuted", "cut"), random)
 
     def _frequencies(self) -> Any:
         """How much each piece says: the logarithm of how few captions have it; begin and end say nothing."""
@@ -97,6 +99,18 @@ class MeaningTask(Task[Encoder]):
         for layer in model.layers[: self.config.frozen]:
             layer.requires_grad_(False)
         return model
+
+    def _blended(self, model: Encoder) -> Encoder:
+        """The model with a share of MiniLM's own weights."""
+        if not self.config.kept:
+            return model
+        first = dict(load_minilm(self.folder, self.config.word_width).named_parameters())
+        made = deepcopy(model)
+        with torch.no_grad():
+            for name, weights in made.named_parameters():
+                if not name.startswith(_HEADS):  # MiniLM has none of them
+                    weights.lerp_(first[name].to(weights.device), self.config.kept)
+        return made
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         assert isinstance(model, Encoder)
@@ -184,7 +198,7 @@ class MeaningTask(Task[Encoder]):
 
     def validate(self, model: Encoder) -> dict[str, float]:
         """Rank correlation with people, sentences and words; swapped words; broken captions told from sound ones."""
-        table = Table(model, self.pieces, self.idf)
+        table = Table(self._blended(model), self.pieces, self.idf)
         pairs, groups, swaps = self.pairs_there, self.groups_there, self.swaps_there
         table.read([text for pair in pairs for text in (pair.one, pair.other)])
         table.read([text for group in groups for text in (group.caption, *group.beside)])
@@ -207,6 +221,7 @@ class MeaningTask(Task[Encoder]):
         return {"chosen": float(np.mean([found[key] for key in keys])), **found}
 
     def export(self, model: Encoder, folder: Path) -> tuple[str, ...]:
+        model = self._blended(model)
         captions = [
             caption for source in self.beside for several in source.captions[:_CALIBRATION] for caption in several
         ]

@@ -16,29 +16,29 @@ Weight = Annotated[float, Meta(ge=0)]
 class Config(TrainConfig):
     """Captions are read by the sentence encoder: the shipped one, or `--input meaning=FOLDER`."""
 
-    epochs: Count = 10
+    epochs: Count = 20
     """How many at most."""
-    batch: Count = 256
+    batch: Count = 1024
     """Pictures in a step, each with one of its captions and one that is wrong."""
     near: Count = 16
     """Pictures in a step that look alike, at a time: their captions are the hard negatives."""
-    apart: Annotated[int, Meta(ge=0)] = 4
+    apart: Annotated[int, Meta(ge=0)] = 10
     """Epochs, of the first, in which a step has any pictures instead."""
-    judged: Annotated[int, Meta(ge=0)] = 64
+    judged: Annotated[int, Meta(ge=0)] = 256
     """Captions in a step whose fit to a picture people have judged."""
-    learning_rate: Annotated[float, Meta(gt=0)] = 4e-4
+    learning_rate: Annotated[float, Meta(gt=0)] = 1e-3
     """Of the first epoch."""
-    decay: Annotated[float, Meta(gt=0, le=1)] = 0.8
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.88
     """The learning rate is multiplied by it after each epoch."""
     weight_decay: Weight = 0.02
     """Of AdamW."""
-    sources: tuple[str, ...] = ("coco", "flickr8k")
-    """Captions and pictures; a file of references may be named too."""
+    sources: tuple[str, ...] = ("coco", "flickr8k", "flickr8k")
+    """Captions and pictures; one that is named twice is seen twice as often. A file of references may be named too."""
     validation: tuple[str, ...] = ("flickr8k",)
     """Sources whose validation pictures choose the epoch, beside judgements."""
     validation_pictures: Count = 500
     """Of these, among which the right one must be found."""
-    captions: Count = 2
+    captions: Count = 4
     """Of a picture, at most."""
     wrong: Weight = 1.0
     """How much a caption with a wrong word counts."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from capeval.metrics.unified import PARTS
+from capeval.metrics.unified import SAYS, SOUNDS
 from capeval.train.config import Count, TrainConfig
 
 Weight = Annotated[float, Meta(ge=0)]
@@ -25,15 +25,19 @@ class Config(TrainConfig):
     """Of the first epoch."""
     decay: Annotated[float, Meta(gt=0, le=1)] = 0.93
     """The learning rate is multiplied by it after each epoch."""
-    hidden: Count = 8
+    hidden: Count = 4
     """Width of the hidden layer."""
-    scores: Weight = 0.3
+    scores: Weight = 1.0
     """How much people's scores themselves count, beside the order in which people put captions."""
-    spoiled: Weight = 0.5
+    spoiled: Weight = 1.0
     """How many worse captions there are beside each judged one that people found good."""
-    both: tuple[str, ...] = PARTS["both"]
+    spared: Annotated[float, Meta(gt=0, lt=1)] = 0.99
+    """Share of people's captions from which soundness takes nothing."""
+    both: tuple[str, ...] = SAYS["both"]
     """Metrics that count where there are references and pictures."""
-    references: tuple[str, ...] = PARTS["references"]
+    references: tuple[str, ...] = SAYS["references"]
     """Where there are references only."""
-    pictures: tuple[str, ...] = PARTS["pictures"]
+    pictures: tuple[str, ...] = SAYS["pictures"]
     """Where there are pictures only."""
+    sound: tuple[str, ...] = SOUNDS
+    """Metrics that say whether the sentence is sound, whatever there is; the caption's form counts with them."""

@@ -19,27 +19,32 @@ from capeval.errors import DataError
 from capeval.io.features import open_features
 from capeval.metrics.composite import Composite
 from capeval.metrics.unified import form
-from capeval.models.unified import Unified
+from capeval.models.unified import Gate, Unified
 from capeval.perturb.worse import BROKEN, WRONG, Worsener, tagged
 from capeval.registry import parse
-from capeval.runtime.unified import FORM, INPUTS, NETWORKS, Network, probe_outputs, read_network, weighed
+from capeval.runtime.unified import FORM, INPUTS, NETWORKS, SOUND, Network, probe_outputs, read_network, weighed
+from capeval.runtime.unified import parts_of as parts_named
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
 from capeval.train.checkpoint import write_bytes
+from capeval.train.config import config_to_dict
 from capeval.train.facts import digest_of
 from capeval.train.parts import Judged, judged
 from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.unified.config import Config
-from capeval.types import Array, Dataset, Flags, Sample
+from capeval.types import Array, Dataset, Flags, Longs, Sample
 
-_KINDS = (*BROKEN, "permuted", "replaced", "other", "one word", *WRONG)
-"""How captions are made worse; words in disorder and random words twice as often."""
-_WRONG_IS_WORTH = 0.6
-"""What a caption with one thing wrong in it keeps of its score."""
+_ONE_WORD, _OTHER = "one word", "other"
+_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, *WRONG)
+"""How captions are made worse; words in disorder, random words and captions of other pictures twice as often."""
+_PARTLY = (*WRONG, "cut")
+_PARTLY_IS_WORTH = 0.6
+"""What a caption with one thing wrong in it, or one that stops short, keeps of its score."""
 _GOOD = 0.5
 _CLEAR = 0.02
 """By how much two human scores must differ for their order to count."""
 _SHARPNESS = 2.0
+_SURE = 1e-4
 
 
 class Rows(NamedTuple):
@@ -51,7 +56,9 @@ class Rows(NamedTuple):
     """From 0 to 1."""
     is_judged: Flags
     """By people; the others are worse captions."""
-    of: Array
+    is_broken: Flags
+    """No person would write so, whatever the picture."""
+    of: Longs
     """The row that a worse caption was made of."""
 
 
@@ -67,7 +74,7 @@ class UnifiedTask(Task[Unified]):
             )
         self.features = open_features(inputs.features[0])
         self.encoder = self.features.encoder
-        self.parts = tuple(dict.fromkeys(part for name in INPUTS for part in getattr(config, name)))
+        self.parts = tuple(dict.fromkeys(part for name in (*INPUTS, SOUND) for part in getattr(config, name)))
         self._place = self._places()
         self.fitted, self.kept = (self._scored(part, inputs) for part in ("B", "C"))
         seen = np.column_stack([weighed(self.fitted.values, (*self.parts, *FORM))])
@@ -76,9 +83,12 @@ class UnifiedTask(Task[Unified]):
         self._usual = np.median(self.fitted.values[self.fitted.is_judged], axis=0)
 
     def _places(self) -> dict[str, list[int]]:
-        """Which columns each network sees."""
+        """Which columns each network sees, and the gate."""
         columns = (*self.parts, *FORM)
-        return {name: [columns.index(part) for part in (*getattr(self.config, name), *FORM)] for name in INPUTS}
+        found: dict[str, list[int]] = {
+            name: [columns.index(part) for part in getattr(self.config, name)] for name in INPUTS
+        }
+        return {**found, SOUND: [columns.index(part) for part in (*self.config.sound, *FORM)]}
 
     def of_fewer(self, config: Config) -> UnifiedTask:
         """The same with other settings, and parts that are all among its own: nothing is scored again."""
@@ -91,13 +101,9 @@ class UnifiedTask(Task[Unified]):
         rows = [row for row in judged("sits", part, inputs.data) if row.image in self.features and row.references]
         if not rows:
             raise DataError("no picture of Crisscrossed Captions is among the features")
-        worse, of, targets = self._worse(rows, inputs)
-        samples = [
-            Sample(str(number), row.image, text, row.references)
-            for number, (row, text) in enumerate(
-                [*((row, row.candidate) for row in rows), *((rows[number], text) for number, text in zip(of, worse))]
-            )
-        ]
+        worse, of, targets, broken = self._worse(rows, inputs)
+        given = [(row, row.candidate) for row in rows] + [(rows[number], text) for number, text in zip(of, worse)]
+        samples = [Sample(str(number), row.image, text, row.references) for number, (row, text) in enumerate(given)]
         dataset = Dataset.from_samples(samples)
         dataset.features = self.features
         corpus = Corpus(dataset, inputs.run)
@@ -111,15 +117,16 @@ class UnifiedTask(Task[Unified]):
         said = np.array([row.score for row in rows])
         is_judged = np.arange(len(samples)) < len(rows)
         owners = np.concatenate([np.arange(len(rows)), np.array(of, np.int64)])
-        return Rows(values, np.concatenate([said, targets]), is_judged, owners)
+        is_broken = np.concatenate([np.zeros(len(rows), bool), broken])
+        return Rows(values, np.concatenate([said, targets]), is_judged, is_broken, owners)
 
-    def _worse(self, rows: Sequence[Judged], inputs: Inputs) -> tuple[list[str], list[int], Array]:
-        """Worse captions, the row that each was made of, and what it is worth."""
+    def _worse(self, rows: Sequence[Judged], inputs: Inputs) -> tuple[list[str], list[int], Array, Flags]:
+        """Worse captions, the row that each was made of, what it is worth, and whether it is broken."""
         random = np.random.default_rng(1)
         parsed = tagged(tokenize([row.candidate for row in rows], inputs.run), inputs.run)
         worsener = Worsener(parsed)
         good = [number for number, row in enumerate(rows) if row.score > _GOOD]
-        texts, of, targets = [], [], []
+        texts, of, targets, broken = [], [], [], []
         for place, number in enumerate(
             random.permutation(np.resize(good, round(self.config.spoiled * len(good)))).tolist()
         ):
@@ -127,54 +134,81 @@ class UnifiedTask(Task[Unified]):
             caption, row = parsed[number], rows[number]
             other = int(random.integers(len(rows)))
             known = {word for text in tokenize(row.references, inputs.run) for word in text} | set(caption.words)
-            if kind == "other":
+            if kind == _OTHER:
                 made: Sequence[str] | None = parsed[other].words if rows[other].image != row.image else None
-            elif kind == "one word":
+            elif kind == _ONE_WORD:
                 made = caption.words[:1]
             else:
                 made = worsener.worse(kind, caption, known, parsed[other].words, random)
             if made:
                 texts.append(" ".join(made))
                 of.append(number)
-                targets.append(_WRONG_IS_WORTH * row.score if kind in WRONG else 0.0)
-        return texts, of, np.array(targets)
+                targets.append(_PARTLY_IS_WORTH * row.score if kind in _PARTLY else 0.0)
+                broken.append(kind not in _PARTLY and kind != _OTHER)
+        return texts, of, np.array(targets), np.array(broken, bool)
 
     def build(self) -> Unified:
-        return Unified({name: len(places) for name, places in self._place.items()}, self.config.hidden)
+        widths: dict[str, int] = {name: len(self._place[name]) for name in INPUTS}
+        model = Unified(widths, len(self._place[SOUND]), self.config.hidden)
+        self._fit_gate(model.gate)
+        return model
+
+    def _fit_gate(self, gate: Gate) -> None:
+        """Soundness comes first, and stays: people's captions against broken ones, and then such that it takes nothing
+        from nearly all that people have written.
+        """
+        rows = self.fitted
+        given = self._given(rows.values)[SOUND]
+        people, broken = given[torch.from_numpy(rows.is_judged)], given[torch.from_numpy(rows.is_broken)]
+        solver = torch.optim.LBFGS(gate.parameters(), max_iter=200, line_search_fn="strong_wolfe")
+
+        def loss() -> Tensor:
+            solver.zero_grad()
+            found = F.softplus(-gate.odds(people)).mean() + F.softplus(gate.odds(broken)).mean()
+            found.backward()
+            return found
+
+        if len(broken):
+            solver.step(loss)
+        with torch.no_grad():
+            gate.bias.sub_(torch.quantile(gate.odds(people), 1 - self.config.spared))
+        gate.requires_grad_(False)
 
     def steps(self) -> int:
         return count_of(len(self.fitted.targets), self.config.batch)
 
-    def _given(self, rows: Rows, places: Any) -> dict[str, Tensor]:
-        seen = (weighed(rows.values[places], (*self.parts, *FORM)) - self._mean) / self._spread
+    def _given(self, values: Array) -> dict[str, Tensor]:
+        """What the networks and the gate see."""
+        seen = (weighed(values, (*self.parts, *FORM)) - self._mean) / self._spread
         return {name: torch.from_numpy(seen[:, its].astype(np.float32)) for name, its in self._place.items()}
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
-        for rows in parts_of(random.permutation(len(self.fitted.targets)), self.config.batch):
-            targets = torch.from_numpy(self.fitted.targets[rows].astype(np.float32))
-            is_judged = torch.from_numpy(self.fitted.is_judged[rows])
-            yield {**self._given(self.fitted, rows), "targets": targets, "judged": is_judged}
+        fitted = self.fitted
+        for rows in parts_of(random.permutation(len(fitted.targets)), self.config.batch):
+            targets = torch.from_numpy(fitted.targets[rows].astype(np.float32))
+            is_judged = torch.from_numpy(fitted.is_judged[rows])
+            yield {**self._given(fitted.values[rows]), "targets": targets, "judged": is_judged}
 
     def loss(self, model: Unified, batch: Batch) -> Tensor:
         targets, judged_rows = batch["targets"], batch["judged"]
         said = targets[judged_rows]
         better = said[:, None] > said[None] + _CLEAR
         total = torch.zeros(())
-        for logits in model({name: batch[name] for name in INPUTS}).values():
-            total = total + self.config.scores * F.binary_cross_entropy_with_logits(logits, targets)
-            apart = logits[judged_rows][:, None] - logits[judged_rows][None]
+        for scores in model({name: batch[name] for name in INPUTS}, batch[SOUND]).values():
+            sure = scores.clamp(_SURE, 1 - _SURE)
+            total = total + self.config.scores * F.binary_cross_entropy(sure, targets)
             if better.any():
-                total = total + F.softplus(-_SHARPNESS * apart[better]).mean()
+                odds = torch.logit(sure[judged_rows])
+                total = total + F.softplus(-_SHARPNESS * (odds[:, None] - odds[None])[better]).mean()
         return total
 
     def validate(self, model: Unified) -> dict[str, float]:
-        """Rank correlation with people, and how often a worse caption scores higher than what it was made of."""
-        rows = self.kept
-        found = model(self._given(rows, slice(None)))
-        is_judged = rows.is_judged
+        """Rank correlation with people, and how often a worse caption scores as high as what it was made of."""
+        rows, is_judged = self.kept, self.kept.is_judged
+        given = self._given(rows.values)
         told: dict[str, float] = {}
-        for name, logits in found.items():
-            scores = logits.double().numpy()
+        for name, found in model({name: given[name] for name in INPUTS}, given[SOUND]).items():
+            scores = found.double().numpy()
             human = rows.targets[is_judged]
             told[f"tau_{name}"] = correlations(human, scores[is_judged])["kendall_b"].value
             told[f"fooled_{name}"] = float((scores[~is_judged] >= scores[rows.of[~is_judged]]).mean())
@@ -189,8 +223,9 @@ class UnifiedTask(Task[Unified]):
 
     def _calibrate(self, model: Unified) -> None:
         """Order decided most of the fit; now each network's values are brought onto people's scale."""
-        given = self._given(self.fitted, slice(None))
+        given = self._given(self.fitted.values)
         targets = torch.from_numpy(self.fitted.targets.astype(np.float32))
+        left = model.gate(given[SOUND]).detach()
         for name in INPUTS:
             network: Any = model.networks[name]
             logits = network(given[name]).detach()
@@ -199,7 +234,8 @@ class UnifiedTask(Task[Unified]):
 
             def loss(logits: Tensor = logits, scale: Tensor = scale, solver: Any = solver) -> Tensor:
                 solver.zero_grad()
-                found = F.binary_cross_entropy_with_logits(scale[0].exp() * logits + scale[1], targets)
+                scores = (scale[0].exp() * logits + scale[1]).sigmoid() * left
+                found = F.binary_cross_entropy(scores.clamp(_SURE, 1 - _SURE), targets)
                 found.backward()
                 return found
 
@@ -213,8 +249,9 @@ class UnifiedTask(Task[Unified]):
 
     def _arrays(self, model: Unified) -> dict[str, Any]:
         arrays: dict[str, Any] = {}
-        for name, places in self._place.items():
+        for name in INPUTS:
             network: Any = model.networks[name]
+            places = [*self._place[name], *self._place[SOUND]]
             of = {
                 "mean": self._mean[places],
                 "spread": self._spread[places],
@@ -223,6 +260,8 @@ class UnifiedTask(Task[Unified]):
                 "bias": network.bias.double().numpy(),
                 "out": network.out.double().numpy(),
                 "out_bias": network.out_bias.double().numpy(),
+                "gate": model.gate.weights.double().numpy(),
+                "gate_bias": model.gate.bias.double().numpy(),
             }
             arrays |= {f"{name}.{key}": value for key, value in of.items()}
         return arrays
@@ -230,9 +269,10 @@ class UnifiedTask(Task[Unified]):
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         random = np.random.default_rng(0)
         networks: dict[str, Network] = {
-            name: read_network(folder / NETWORKS, name, getattr(self.config, name)) for name in INPUTS
+            name: read_network(folder / NETWORKS, name, parts_named(config_to_dict(self.config), name))
+            for name in INPUTS
         }
-        inputs: Arrays = {name: random.random((5, len(places))) for name, places in self._place.items()}
+        inputs: Arrays = {name: random.random((5, len(network.parts))) for name, network in networks.items()}
         return inputs, probe_outputs(networks, inputs)
 
     def facts(self) -> dict[str, Any]:
