@@ -100,22 +100,28 @@ def test_sort(tab: Tab) -> None:
     assert "sort=meteor" in tab.page.url
 
 
+def show_all(page: Any, what: str) -> None:
+    """No filter any more; waits until the page without `what` in its address is there."""
+    page.get_by_role("link", name="All", exact=True).click()
+    page.wait_for_url(lambda address: what not in address)
+
+
 def test_filter_by_words_system_score_and_disagreement(tab: Tab) -> None:
     page = tab.page
     page.fill("input[name=words]", "spoon")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("words=spoon"))
     assert page.locator("#count").inner_text() == "3"
-    page.get_by_role("link", name="All", exact=True).click()
+    show_all(page, "words=")
     page.select_option("select[name=system]", "scrambled")
     page.wait_for_url(re.compile("system=scrambled"))
     assert page.locator("#count").inner_text() == "4"
-    page.get_by_role("link", name="All", exact=True).click()
+    show_all(page, "system=")
     page.fill("input[name=low]", "0.2")
     page.select_option("select[name=score]", "meteor")
     page.wait_for_url(re.compile("score=meteor"))
     assert all(value >= 0.2 for value in tab.scores("meteor"))
-    page.get_by_role("link", name="All", exact=True).click()
+    show_all(page, "score=")
     page.select_option("select[name=a]", "wmd")
     page.wait_for_url(re.compile("a=wmd"))
     page.select_option("select[name=b]", "uice_syn")

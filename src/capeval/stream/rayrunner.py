@@ -61,7 +61,7 @@ def _no_cluster(address: str | None, problem: Exception) -> str:
     why = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
     if address:
         return with_advice(f"there is no Ray cluster at {address}: {why}", "`ray status` there tells whether one runs")
-    advice = "Start it with `ray start --head`, and try again"
+    advice = "Start a head node by hand (`ray start` tells how), and try again"
     return with_advice(f"Ray could not be started on this machine: {why}", advice)
 
 

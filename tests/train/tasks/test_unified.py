@@ -286,7 +286,13 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     text = f"meaning(checkpoint={json.dumps(str(meaning))})"
     look = f"sight(checkpoint={json.dumps(str(sight))}, meaning={json.dumps(str(meaning))})"
     config = UnifiedConfig(
-        epochs=15, batch=32, hidden=4, both=(text, "bleu_1", look), references=(text, "bleu_1"), pictures=(look,)
+        epochs=15,
+        batch=32,
+        hidden=4,
+        both=(text, "bleu_1", look),
+        references=(text, "bleu_1"),
+        pictures=(look,),
+        people=(str(world / "train.json"),),
     )
     task = UnifiedTask(config, Inputs(data=world / "data", features=(world / "f.npz",)))
     place = train(task, tmp_path / "unified")

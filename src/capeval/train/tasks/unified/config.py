@@ -31,8 +31,12 @@ class Config(TrainConfig):
     """How much people's scores themselves count, beside the order in which people put captions."""
     spoiled: Weight = 1.0
     """How many worse captions there are beside each judged one that people found good."""
+    likeness: Weight = 1.0
+    """How much the order of captions by their likeness to another caption counts, where there are references."""
     spared: Annotated[float, Meta(gt=0, lt=1)] = 0.99
-    """Share of people's captions from which soundness takes nothing."""
+    """Share of people's captions from which soundness takes nothing, at the least."""
+    people: tuple[str, ...] = ("flickr8k", "flickr30k")
+    """Sources, beside the judged captions, of what people write; so that other manners of writing are spared too."""
     both: tuple[str, ...] = SAYS["both"]
     """Metrics that count where there are references and pictures."""
     references: tuple[str, ...] = SAYS["references"]

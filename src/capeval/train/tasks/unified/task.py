@@ -28,6 +28,7 @@ from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
 from capeval.train.checkpoint import write_bytes
 from capeval.train.config import config_to_dict
+from capeval.train.data import captions, some_of
 from capeval.train.facts import digest_of
 from capeval.train.parts import Judged, judged
 from capeval.train.task import Arrays, Batch, Inputs, Task
@@ -45,6 +46,10 @@ _CLEAR = 0.02
 """By how much two human scores must differ for their order to count."""
 _SHARPNESS = 2.0
 _SURE = 1e-4
+_ELSEWHERE = 2000
+"""Captions of each other source by which soundness is measured."""
+_PICTURES = "pictures"
+"""The input for which likeness to another caption says nothing."""
 
 
 class Rows(NamedTuple):
@@ -60,6 +65,10 @@ class Rows(NamedTuple):
     """No person would write so, whatever the picture."""
     of: Longs
     """The row that a worse caption was made of."""
+    alike: Array
+    """[m, parts]: captions beside one other, whose likeness people have judged."""
+    likeness: Array
+    """[m], from 0 to 1."""
 
 
 class UnifiedTask(Task[Unified]):
@@ -77,6 +86,7 @@ class UnifiedTask(Task[Unified]):
         self.parts = tuple(dict.fromkeys(part for name in (*INPUTS, SOUND) for part in getattr(config, name)))
         self._place = self._places()
         self.fitted, self.kept = (self._scored(part, inputs) for part in ("B", "C"))
+        self._heard = [self._soundness(source, inputs) for source in config.people]
         seen = np.column_stack([weighed(self.fitted.values, (*self.parts, *FORM))])
         judged_rows = seen[self.fitted.is_judged]
         self._mean, self._spread = judged_rows.mean(0), np.maximum(seen.std(0), 1e-3)
@@ -103,6 +113,8 @@ class UnifiedTask(Task[Unified]):
             raise DataError("no picture of Crisscrossed Captions is among the features")
         worse, of, targets, broken = self._worse(rows, inputs)
         given = [(row, row.candidate) for row in rows] + [(rows[number], text) for number, text in zip(of, worse)]
+        beside = [row for row in judged("sts", part, inputs.data) if row.image in self.features and row.references]
+        given += [(row, row.candidate) for row in beside]
         samples = [Sample(str(number), row.image, text, row.references) for number, (row, text) in enumerate(given)]
         dataset = Dataset.from_samples(samples)
         dataset.features = self.features
@@ -113,12 +125,26 @@ class UnifiedTask(Task[Unified]):
             metric, names = parse(expression)
             assert not isinstance(metric, Composite) or metric.parts
             columns.append(metric.per_sample(corpus.stats(metric))[:, metric.info.names.index(names[0])])
-        values = np.column_stack([*columns, form(corpus)])
-        said = np.array([row.score for row in rows])
-        is_judged = np.arange(len(samples)) < len(rows)
+        every = np.column_stack([*columns, form(corpus)])
+        values, alike = np.split(every, [len(rows) + len(of)])
+        said, likeness = (np.array([row.score for row in several]) for several in (rows, beside))
+        is_judged = np.arange(len(values)) < len(rows)
         owners = np.concatenate([np.arange(len(rows)), np.array(of, np.int64)])
         is_broken = np.concatenate([np.zeros(len(rows), bool), broken])
-        return Rows(values, np.concatenate([said, targets]), is_judged, is_broken, owners)
+        return Rows(values, np.concatenate([said, targets]), is_judged, is_broken, owners, alike, likeness)
+
+    def _soundness(self, source: str, inputs: Inputs) -> Array:
+        """[n, parts] of captions that people wrote elsewhere; what is not said of soundness is 0."""
+        texts = [text for several in captions(source, "train", inputs.data).values() for text in several]
+        samples = [Sample(str(number), "", text) for number, text in enumerate(some_of(texts, _ELSEWHERE))]
+        corpus = Corpus(Dataset.from_samples(samples), inputs.run)
+        found = np.zeros((len(samples), len(self.parts) + len(FORM)))
+        for expression in self.config.sound:
+            metric, names = parse(expression)
+            scores = metric.per_sample(corpus.stats(metric))[:, metric.info.names.index(names[0])]
+            found[:, self.parts.index(expression)] = scores
+        found[:, len(self.parts) :] = form(corpus)
+        return found
 
     def _worse(self, rows: Sequence[Judged], inputs: Inputs) -> tuple[list[str], list[int], Array, Flags]:
         """Worse captions, the row that each was made of, what it is worth, and whether it is broken."""
@@ -155,7 +181,7 @@ class UnifiedTask(Task[Unified]):
 
     def _fit_gate(self, gate: Gate) -> None:
         """Soundness comes first, and stays: people's captions against broken ones, and then such that it takes nothing
-        from nearly all that people have written.
+        from nearly all that people have written, whatever the data set.
         """
         rows = self.fitted
         given = self._given(rows.values)[SOUND]
@@ -171,7 +197,10 @@ class UnifiedTask(Task[Unified]):
         if len(broken):
             solver.step(loss)
         with torch.no_grad():
-            gate.bias.sub_(torch.quantile(gate.odds(people), 1 - self.config.spared))
+            several = [people, *(self._given(values)[SOUND] for values in self._heard)]
+            gate.bias.sub_(
+                torch.stack([torch.quantile(gate.odds(each), 1 - self.config.spared) for each in several]).min()
+            )
         gate.requires_grad_(False)
 
     def steps(self) -> int:
@@ -187,32 +216,37 @@ class UnifiedTask(Task[Unified]):
         for rows in parts_of(random.permutation(len(fitted.targets)), self.config.batch):
             targets = torch.from_numpy(fitted.targets[rows].astype(np.float32))
             is_judged = torch.from_numpy(fitted.is_judged[rows])
-            yield {**self._given(fitted.values[rows]), "targets": targets, "judged": is_judged}
+            beside = random.integers(max(1, len(fitted.alike)), size=min(len(rows), len(fitted.alike)))
+            given = self._given(np.concatenate([fitted.values[rows], fitted.alike[beside]]))
+            likeness = torch.from_numpy(fitted.likeness[beside].astype(np.float32))
+            yield {**given, "targets": targets, "judged": is_judged, "likeness": likeness}
 
     def loss(self, model: Unified, batch: Batch) -> Tensor:
-        targets, judged_rows = batch["targets"], batch["judged"]
-        said = targets[judged_rows]
-        better = said[:, None] > said[None] + _CLEAR
+        targets, judged_rows, likeness = batch["targets"], batch["judged"], batch["likeness"]
         total = torch.zeros(())
-        for scores in model({name: batch[name] for name in INPUTS}, batch[SOUND]).values():
-            sure = scores.clamp(_SURE, 1 - _SURE)
+        for name, scores in model({name: batch[name] for name in INPUTS}, batch[SOUND]).items():
+            sure, beside = scores.clamp(_SURE, 1 - _SURE).split([len(targets), len(likeness)])
             total = total + self.config.scores * F.binary_cross_entropy(sure, targets)
-            if better.any():
-                odds = torch.logit(sure[judged_rows])
-                total = total + F.softplus(-_SHARPNESS * (odds[:, None] - odds[None])[better]).mean()
+            total = total + ordered(torch.logit(sure[judged_rows]), targets[judged_rows])
+            if name != _PICTURES:
+                total = total + self.config.likeness * ordered(torch.logit(beside), likeness)
         return total
 
     def validate(self, model: Unified) -> dict[str, float]:
         """Rank correlation with people, and how often a worse caption scores as high as what it was made of."""
         rows, is_judged = self.kept, self.kept.is_judged
-        given = self._given(rows.values)
+        given = self._given(np.concatenate([rows.values, rows.alike]))
         told: dict[str, float] = {}
         for name, found in model({name: given[name] for name in INPUTS}, given[SOUND]).items():
             scores = found.double().numpy()
             human = rows.targets[is_judged]
-            told[f"tau_{name}"] = correlations(human, scores[is_judged])["kendall_b"].value
+            told[f"tau_{name}"] = correlations(human, scores[: len(is_judged)][is_judged])["kendall_b"].value
+            if name != _PICTURES:
+                told[f"alike_{name}"] = correlations(rows.likeness, scores[len(is_judged) :])["kendall_b"].value
+            scores = scores[: len(is_judged)]
             told[f"fooled_{name}"] = float((scores[~is_judged] >= scores[rows.of[~is_judged]]).mean())
-        return {"chosen": float(np.mean([told[f"tau_{name}"] - told[f"fooled_{name}"] for name in INPUTS])), **told}
+        kinds = [told[f"tau_{name}"] + told.get(f"alike_{name}", 0.0) - told[f"fooled_{name}"] for name in INPUTS]
+        return {"chosen": float(np.mean(kinds)), **told}
 
     def export(self, model: Unified, folder: Path) -> tuple[str, ...]:
         self._calibrate(model)
@@ -279,6 +313,14 @@ class UnifiedTask(Task[Unified]):
         return {
             "judgements": int(self.fitted.is_judged.sum()),
             "worse": int((~self.fitted.is_judged).sum()),
+            "pairs": len(self.fitted.alike),
             "data": digest_of(self.fitted.values.astype(np.float32), self.fitted.targets),
             "trained_on": ["judgements:cxc"],
         }
+
+
+def ordered(odds: Tensor, said: Tensor) -> Tensor:
+    """Small if what people score higher has higher odds."""
+    better = said[:, None] > said[None] + _CLEAR
+    apart = (odds[:, None] - odds[None])[better]
+    return F.softplus(-_SHARPNESS * apart).mean() if len(apart) else torch.zeros(())
