@@ -16,7 +16,7 @@ Weight = Annotated[float, Meta(ge=0)]
 class Config(TrainConfig):
     """Captions are read by the sentence encoder: the shipped one, or `--input meaning=FOLDER`."""
 
-    epochs: Count = 20
+    epochs: Count = 18
     """How many at most."""
     batch: Count = 1024
     """Pictures in a step, each with one of its captions and one that is wrong."""
@@ -38,7 +38,7 @@ class Config(TrainConfig):
     """Sources whose validation pictures choose the epoch, beside judgements."""
     validation_pictures: Count = 500
     """Of these, among which the right one must be found."""
-    captions: Count = 4
+    captions: Count = 3
     """Of a picture, at most."""
     wrong: Weight = 1.0
     """How much a caption with a wrong word counts."""
