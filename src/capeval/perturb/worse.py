@@ -29,7 +29,7 @@ _NO_ACTIONS = frozenset(
     ["is", "are", "be", "being", "been", "was", "were", "has", "have", "having", "had", "do", "does"]
 )
 _UNDONE = ("DT", "IN", "CC", "TO", "PRP$", "POS", "JJ", "VBG", "VBZ", "WDT")
-"""What a sentence seldom ends with, if more of it was to come."""
+"""Tags of words after which a sentence asks for another one."""
 _GENTLEST = 0.15
 _TRIES = 8
 _SELDOM = 3
