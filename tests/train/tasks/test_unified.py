@@ -295,6 +295,10 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
         people=(str(world / "train.json"),),
     )
     task = UnifiedTask(config, Inputs(data=world / "data", features=(world / "f.npz",)))
+    gate, broken = task.build().gate, task.fitted.values[task.fitted.is_broken]
+    for people in (task.fitted.values[task.fitted.is_judged], *task._heard):
+        assert (gate(task._given(people)["sound"]) > 1 - 1e-5).float().mean() >= 0.98  # all are spared
+    assert gate(task._given(broken)["sound"]).mean() < 0.5
     place = train(task, tmp_path / "unified")
     told = json.loads((place / "config.json").read_text())
     assert told["trained"]["validation"]["tau_both"] > 0.3
