@@ -296,8 +296,10 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     )
     task = UnifiedTask(config, Inputs(data=world / "data", features=(world / "f.npz",)))
     gate, broken = task.build().gate, task.fitted.values[task.fitted.is_broken]
-    for people in (task.fitted.values[task.fitted.is_judged], *task._heard):
-        assert (gate(task._given(people)["sound"]) > 1 - 1e-5).float().mean() >= 0.98  # all are spared
+    written = (task.fitted.values[task.fitted.is_judged], *task._heard)
+    odds = [gate.odds(task._given(people)["sound"]) for people in written]
+    # In the source that fares worst, 99 of 100 captions are spared, and no more.
+    assert float(min(torch.quantile(each, 0.01) for each in odds)) == pytest.approx(0, abs=1e-3)
     assert gate(task._given(broken)["sound"]).mean() < 0.5
     place = train(task, tmp_path / "unified")
     told = json.loads((place / "config.json").read_text())
