@@ -19,7 +19,7 @@ from capeval.registry import parse
 from capeval.run import Progress, Run
 from capeval.runtime.checkpoint import CONFIG
 from capeval.runtime.pictures import open_picture, open_pictures
-from capeval.runtime.unified import FORM, INPUTS, NETWORKS, open_judge, weighed
+from capeval.runtime.unified import FORM, INPUTS, WEIGHTS, open_judge, weighed
 from capeval.types import Dataset, Sample
 
 pytest.importorskip("onnxruntime")
@@ -94,17 +94,17 @@ def test_needs_and_parts() -> None:
     assert parse("unified(pictures=none)").metric.needs() == ("references",)
     assert parse("unified(references=none)").metric.needs() == ("pictures",)
     for inputs in INPUTS:
-        assert open_judge().networks[inputs].parts == (*PARTS[inputs], *FORM)
+        assert open_judge().weighings[inputs].parts == (*PARTS[inputs], *FORM)
 
 
 @pytest.mark.parametrize("inputs", INPUTS)
 def test_more_of_a_part_never_lowers_the_score(inputs: str) -> None:
-    network, random = open_judge().networks[inputs], np.random.default_rng(0)
-    values = random.random((300, len(network.parts)))
-    for part in range(len(network.parts)):
+    weighing, random = open_judge().weighings[inputs], np.random.default_rng(0)
+    values = random.random((300, len(weighing.parts)))
+    for part in range(len(weighing.parts)):
         more = values.copy()
         more[:, part] += random.random(300) * (1 - more[:, part])
-        assert (network.scores(more) >= network.scores(values)).all()
+        assert (weighing.scores(more) >= weighing.scores(values)).all()
 
 
 def test_bad_parameters() -> None:
@@ -124,7 +124,7 @@ def test_form() -> None:
     assert found[4].tolist() == [0, 0, 0]
 
 
-def test_parts_as_the_network_sees_them() -> None:
+def test_parts_as_they_are_weighed() -> None:
     given = np.array([[0.5, 0.25, 0.7, 0.3], [0.0, 4.0, 1.0, 0.8]])
     found = weighed(given, ("meaning", "cider_d(df=coco-val2014)", "fresh", "fluency"))
     assert found[0].tolist() == pytest.approx([0, 0.5, 0.7, np.log(0.3 / 0.7)])
@@ -135,12 +135,12 @@ def test_parts_as_the_network_sees_them() -> None:
 @pytest.mark.parametrize("inputs", INPUTS)
 def test_no_caption_is_sound_enough_to_say_more(inputs: str) -> None:
     """Soundness takes from a score, all of it where a sentence is broken, and never adds to that of a sound one."""
-    network = open_judge().networks[inputs]
-    sound = len(network.parts) - len(network.gate)
-    best, better, broken = (np.tile(network.usual, (1, 1)) for _ in range(3))
+    weighing = open_judge().weighings[inputs]
+    sound = len(weighing.parts) - len(weighing.gate)
+    best, better, broken = (np.tile(weighing.usual, (1, 1)) for _ in range(3))
     best[:, sound:], broken[:, sound:] = 1, 0
-    better[:, sound:] = np.maximum(network.usual[sound:], 0.9)
-    (top,), (near,), (least,) = (network.scores(each) for each in (best, better, broken))
+    better[:, sound:] = np.maximum(weighing.usual[sound:], 0.9)
+    (top,), (near,), (least,) = (weighing.scores(each) for each in (best, better, broken))
     assert top == pytest.approx(near, abs=1e-12)
     assert least < 0.05 * top
 
@@ -161,12 +161,12 @@ def test_a_negative_weight_is_refused(tmp_path: Path) -> None:
     shipped_folder = open_judge().checkpoint.folder
     for name in (path.name for path in shipped_folder.iterdir() if path.is_file()):
         (tmp_path / name).write_bytes((shipped_folder / name).read_bytes())
-    with np.load(tmp_path / NETWORKS) as stored:
+    with np.load(tmp_path / WEIGHTS) as stored:
         arrays = dict(stored)
     arrays["both.weights"] = arrays["both.weights"] - 1
-    np.savez(tmp_path / NETWORKS, **arrays)
+    np.savez(tmp_path / WEIGHTS, **arrays)
     told = json.loads((tmp_path / CONFIG).read_text())
-    told["files"][NETWORKS] = sha256_of(tmp_path / NETWORKS)
+    told["files"][WEIGHTS] = sha256_of(tmp_path / WEIGHTS)
     (tmp_path / CONFIG).write_text(json.dumps(told))
     with pytest.raises(CheckpointError, match="could lower the score"):
         Unified(checkpoint=str(tmp_path))

@@ -35,9 +35,21 @@ def test_the_sentence_encoder_reads_a_caption_alone_as_among_others() -> None:
         for count in (1, 2, 3, 5):
             alone = encoder.read([words] * count)
             assert np.array_equal(alone.sentences[-1], together.sentences[number])
-            assert np.array_equal(alone.sounds[-1], together.sounds[number])
             mine, its = slice(*alone.offsets[:2]), slice(*together.offsets[number : number + 2])
             assert np.array_equal(alone.words[mine], together.words[its])
+
+
+def test_fluency_hears_a_caption_alone_as_among_others() -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("capeval_models_unified")
+    from capeval.runtime.fluency import open_fluency
+
+    network = open_fluency()
+    together = network.scores([words for _ in range(5) for words in TEXTS], threads=2)
+    assert together[0] > 0 == together[len(TEXTS) - 1]
+    for number, words in enumerate(TEXTS):
+        for count in (1, 2, 3, 5):
+            assert network.scores([words] * count)[-1] == together[number]
 
 
 def test_what_was_read_in_parts_is_what_is_read_at_once() -> None:
@@ -57,7 +69,6 @@ def test_what_was_read_in_parts_is_what_is_read_at_once() -> None:
     read, place = readings.of(np.arange(len(TEXTS)), texts, 1)
     assert sorted(asked) == list(range(len(TEXTS)))  # each once
     assert np.array_equal(read.sentences[place], whole.sentences)
-    assert np.array_equal(read.sounds[place], whole.sounds)
     for number, own in enumerate(place.tolist()):
         mine, its = slice(*read.offsets[own : own + 2]), slice(*whole.offsets[number : number + 2])
         assert np.array_equal(read.words[mine], whole.words[its])

@@ -2,8 +2,9 @@
 
     python tools/studies/unified_ablation.py --features val.features [--extra EXPR]
 
-No benchmark is looked at. Shown are Kendall's tau-b with people for each kind of input, and in brackets how often a
-worse caption scores as high as the one that it was made of, in percent.
+No benchmark is looked at. Shown are Kendall's tau-b with people for each kind of input, over all judged captions and
+over those that were written for another picture, and in brackets how often a worse caption scores as high as the one
+that it was made of, in percent.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from capeval.train.tasks.unified.task import UnifiedTask
 def shown(task: UnifiedTask) -> str:
     with tempfile.TemporaryDirectory() as folder:
         _, reached = fit(task, Path(folder))
-    assert reached.validation is not None
-    cells = [
-        f"{reached.validation[f'tau_{name}']:.4f} ({100 * reached.validation[f'fooled_{name}']:.1f})" for name in INPUTS
-    ]
-    return " | ".join(cells)
+    told = reached.validation
+    assert told is not None
+    return " | ".join(
+        f"{told[f'tau_{name}']:.3f}, {told[f'others_{name}']:.3f} ({100 * told[f'fooled_{name}']:.1f})"
+        for name in INPUTS
+    )
 
 
 @click.command(help=__doc__)

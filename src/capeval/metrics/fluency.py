@@ -1,4 +1,4 @@
-"""Fluency: whether a person would write such a sentence, to the sentence encoder of `meaning`."""
+"""Fluency: whether a person would write such a sentence, to a network that has heard many broken ones."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from capeval.corpus import Corpus
-from capeval.metrics.meaning import read_once
 from capeval.run import Run
 from capeval.types import Array, Info, Metric
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
-    from capeval.runtime.meaning import Meaning as Encoder
+    from capeval.runtime.fluency import Fluency as Network
 
 
 @dataclass(frozen=True)
 class Fluency(Metric):
-    """`checkpoint`: the folder of a sentence encoder of your own."""
+    """`checkpoint`: the folder of a network of your own."""
 
     checkpoint: str = ""
 
@@ -27,9 +26,9 @@ class Fluency(Metric):
         name="fluency",
         names=("fluency",),
         summary="Whether a person would write so: no words in disorder, said twice or picked at random",
-        citation="ours; a head of the sentence encoder of `meaning` (MiniLM, Wang et al. 2020)",
+        citation="ours; on the lower layers of MiniLM (Wang et al. 2020)",
         needs=(),
-        revision=2,
+        revision=3,
     )
 
     def trained_on(self) -> tuple[str, ...]:
@@ -43,19 +42,15 @@ class Fluency(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: the score; 0 for a caption without words."""
-        from capeval.runtime.arrays import probability
-
         used, place = np.unique(corpus.rows.candidate, return_inverse=True)
-        read, own = read_once(self._encoder(corpus.run), corpus, used)
-        heard = np.where(np.diff(read.offsets)[own] > 0, probability(read.sounds[own]), 0.0)
-        return heard[place][:, None]
+        return self._network(corpus.run).scores(corpus.texts(used), corpus.run.threads)[place][:, None]
 
-    def _encoder(self, run: Run) -> Encoder:
-        from capeval.runtime.meaning import open_meaning
+    def _network(self, run: Run) -> Network:
+        from capeval.runtime.fluency import open_fluency
 
-        return open_meaning(self.checkpoint or "meaning", run)
+        return open_fluency(self.checkpoint or "fluency", run)
 
     def _checkpoint(self, run: Run | None = None) -> Checkpoint:
-        from capeval.runtime.meaning import open_trained
+        from capeval.runtime.fluency import open_trained
 
-        return open_trained(self.checkpoint or "meaning", run)
+        return open_trained(self.checkpoint or "fluency", run)

@@ -17,7 +17,7 @@ from capeval.run import Progress, Run
 from capeval.types import Array, Explanation, Info, Metric, Picture
 
 if TYPE_CHECKING:
-    from capeval.runtime.unified import Judge, Network
+    from capeval.runtime.unified import Judge, Weighing
 
 _TEXT = ("meaning", "meaning_best", "meaning_words", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
@@ -26,8 +26,8 @@ SAYS = {
     "pictures": ("sight", "uice_sem"),
 }
 """By what there is beside the candidate: the parts that tell whether it says the right thing."""
-SOUNDS = ("fluency", "uice_syn")
-"""The parts that tell whether it is a sound sentence."""
+SOUNDS = ("fluency",)
+"""The part that tells whether it is a sound sentence."""
 PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
 _SHORTEST, _LONGEST, _FRESH = 3, 25, 0.75
 _CHOICES = ("auto", "none")
@@ -49,7 +49,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=2,
+        revision=3,
     )
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Unified(Composite):
         return np.where(has_words[:, None], found, -1.0)
 
     def per_sample(self, stats: Array) -> Array:
-        scores = self._network().scores(np.maximum(stats, 0))
+        scores = self._weighing().scores(np.maximum(stats, 0))
         return np.where(stats[:, -1] >= 0, scores, 0.0)[:, None]
 
     def trained_on(self) -> tuple[str, ...]:
@@ -107,11 +107,11 @@ class Unified(Composite):
 
         first, *parts = super().explain(candidate, references, run, picture)
         (values,) = self.stats(of_one(candidate, references, run, picture))
-        network = self._network(run)
-        usual = float(network.scores(network.usual[None])[0])
-        found = shares(network.scores, np.maximum(values, 0), network.usual)
+        weighing = self._weighing(run)
+        usual = float(weighing.scores(weighing.usual[None])[0])
+        found = shares(weighing.scores, np.maximum(values, 0), weighing.usual)
         rows = [
-            (network.parts[place], float(values[place]), float(network.usual[place]), float(found[place]))
+            (weighing.parts[place], float(values[place]), float(weighing.usual[place]), float(found[place]))
             for place in np.argsort(-np.abs(found), kind="stable")
         ]
         words = leave_one_out(self, candidate, references, replace(run, progress=Progress()), picture).candidate_words
@@ -119,8 +119,8 @@ class Unified(Composite):
         header = ("part", "value", "usual", "share")
         return [Explanation(first.reference, facts, header, rows, words), *parts]
 
-    def _network(self, run: Run | None = None) -> Network:
-        return self._judge(run).networks[self._inputs]
+    def _weighing(self, run: Run | None = None) -> Weighing:
+        return self._judge(run).weighings[self._inputs]
 
     def _judge(self, run: Run | None = None) -> Judge:
         from capeval.runtime.unified import open_judge, parts_of

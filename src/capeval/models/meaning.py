@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import torch
 from safetensors import SafetensorError
@@ -20,6 +21,9 @@ HEAD = 32
 PIECES = 64
 """Word pieces of a caption that are read."""
 EPSILON = 1e-12
+
+
+T = TypeVar("T", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ class Layer(nn.Module):
         return cast(Tensor, states.unflatten(-1, (-1, HEAD))).transpose(1, 2)
 
 
-class Encoder(nn.Module):
-    """MiniLM with three heads. Captions are numbers of word pieces, begin and end included."""
+class Trunk(nn.Module):
+    """The layers of MiniLM. Captions are numbers of word pieces, begin and end included."""
 
     def __init__(self, shape: EncoderShape, dropout: float = 0.0) -> None:
         super().__init__()
@@ -82,11 +86,6 @@ class Encoder(nn.Module):
         self.places = nn.Embedding(PIECES, shape.width)
         self.first = nn.LayerNorm(shape.width, eps=EPSILON)
         self.layers = nn.ModuleList([Layer(shape.width, shape.inner, dropout) for _ in range(shape.layers)])
-        self.word = nn.Linear(shape.width, shape.word_width, bias=False)
-        self.sound = nn.Sequential(nn.Linear(2 * shape.width, 128), nn.Tanh(), nn.Linear(128, 1))
-        # From a cosine to log odds of "the same", of sentences and of words.
-        self.slopes = nn.Parameter(torch.tensor([8.0, 8.0]))
-        self.offsets = nn.Parameter(torch.tensor([-4.0, -4.0]))
 
     def states(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[n, pieces, width]; without lengths all captions fill their row."""
@@ -99,22 +98,51 @@ class Encoder(nn.Module):
             states = layer(states, hidden)
         return cast(Tensor, states)
 
-    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Read:
+    def pooled(self, tokens: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """States, zeros where there is no piece, and their mean."""
         states = self.states(tokens, lengths).float()
         if lengths is None:
-            mean = states.mean(1)
-            words = F.normalize(self.word(states), dim=-1)
-        else:
-            there = (torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None])[..., None]
-            states = states * there
-            mean = states.sum(1) / lengths[:, None]
-            words = F.normalize(self.word(states), dim=-1) * there
+            return states, states.mean(1)
+        there = (torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None])[..., None]
+        states = states * there
+        return states, states.sum(1) / lengths[:, None]
+
+
+class Encoder(Trunk):
+    """MiniLM with three heads."""
+
+    def __init__(self, shape: EncoderShape, dropout: float = 0.0) -> None:
+        super().__init__(shape, dropout)
+        self.word = nn.Linear(shape.width, shape.word_width, bias=False)
+        self.sound = sound_head(shape.width)
+        # From a cosine to log odds of "the same", of sentences and of words.
+        self.slopes = nn.Parameter(torch.tensor([8.0, 8.0]))
+        self.offsets = nn.Parameter(torch.tensor([-4.0, -4.0]))
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Read:
+        states, mean = self.pooled(tokens, lengths)
+        # Words that are not there stay zeros.
+        words = F.normalize(self.word(states), dim=-1)
         sounds = self.sound(torch.cat([mean, states[:, 0]], -1))[:, 0]
         return Read(states, F.normalize(mean, dim=-1), words, sounds)
 
 
+def sound_head(width: int) -> nn.Sequential:
+    """From the mean of states and the first one to the log odds of "a person would write so"."""
+    return nn.Sequential(nn.Linear(2 * width, 128), nn.Tanh(), nn.Linear(128, 1))
+
+
 def load_minilm(folder: Path, word_width: int, dropout: float = 0.0) -> Encoder:
     """An encoder with the weights of a published MiniLM (`model.safetensors`); the heads have none yet."""
+
+    def build(shape: EncoderShape) -> Encoder:
+        return Encoder(replace(shape, word_width=word_width), dropout)
+
+    return with_minilm(build, folder)
+
+
+def with_minilm(build: Callable[[EncoderShape], T], folder: Path, layers: int = 0) -> T:
+    """What `build` makes, with MiniLM's weights in its trunk; of MiniLM's layers the first so many, 0: all."""
     path = folder / "model.safetensors"
     try:
         given = load_file(path)
@@ -122,18 +150,18 @@ def load_minilm(folder: Path, word_width: int, dropout: float = 0.0) -> Encoder:
         raise DataError(f"the weights of MiniLM cannot be read: {error}", file=str(path)) from None
     try:
         vocabulary, width = given["embeddings.word_embeddings.weight"].shape
-        layers = sum(name.endswith("intermediate.dense.weight") for name in given)
+        layers = layers or sum(name.endswith("intermediate.dense.weight") for name in given)
         inner = len(given["encoder.layer.0.intermediate.dense.bias"])
-        encoder = Encoder(EncoderShape(width, layers, inner, vocabulary, word_width), dropout)
+        made = build(EncoderShape(width, layers, inner, vocabulary))
         found = {own: given[theirs] for own, theirs in _names(layers).items()}
         # All captions are first sentences, so what marks those is part of every place.
         first = given["embeddings.token_type_embeddings.weight"][0]
         found["places.weight"] = given["embeddings.position_embeddings.weight"][:PIECES] + first
-        encoder.load_state_dict({**encoder.state_dict(), **found})
+        made.load_state_dict({**made.state_dict(), **found})
     except (KeyError, RuntimeError, ValueError) as error:
         told = str(error).splitlines()[0]
         raise DataError(f"these are not the weights of MiniLM: {told}", file=str(path)) from None
-    return encoder
+    return made
 
 
 def _names(layers: int) -> dict[str, str]:

@@ -9,26 +9,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class Monotone(nn.Module):
+class Weighing(nn.Module):
     """Log odds [n] that a caption says the right thing; what the weights are made of may be negative, they are not."""
 
-    def __init__(self, parts: int, hidden: int) -> None:
+    def __init__(self, parts: int) -> None:
         super().__init__()
-        self.raw = nn.Parameter(torch.randn(parts, hidden) * 0.5 - 1.5)
-        self.bias = nn.Parameter(torch.linspace(-1.5, 1.5, hidden))
-        self.raw_out = nn.Parameter(torch.zeros(hidden))
-        self.out_bias = nn.Parameter(torch.zeros(()))
+        self.raw = nn.Parameter(torch.full((parts,), -1.0))
+        self.bias = nn.Parameter(torch.zeros(()))
 
     @property
     def weights(self) -> Tensor:
         return F.softplus(self.raw)
 
-    @property
-    def out(self) -> Tensor:
-        return F.softplus(self.raw_out)
-
     def forward(self, parts: Tensor) -> Tensor:
-        return torch.tanh(parts @ self.weights + self.bias) @ self.out + self.out_bias
+        return parts @ self.weights + self.bias
 
 
 class Gate(nn.Module):
@@ -52,14 +46,14 @@ class Gate(nn.Module):
 
 
 class Unified(nn.Module):
-    """A network for each kind of input; soundness is judged alike for all."""
+    """Weights for each kind of input; soundness is judged alike for all."""
 
-    def __init__(self, widths: dict[str, int], sound: int, hidden: int) -> None:
+    def __init__(self, widths: dict[str, int], sound: int) -> None:
         super().__init__()
-        self.networks = nn.ModuleDict({name: Monotone(width, hidden) for name, width in widths.items()})
+        self.weighings = nn.ModuleDict({name: Weighing(width) for name, width in widths.items()})
         self.gate = Gate(sound)
 
     def forward(self, parts: dict[str, Tensor], sound: Tensor) -> dict[str, Tensor]:
         """Scores from 0 to 1."""
         left = cast(Tensor, self.gate(sound))
-        return {name: self.networks[name](values).sigmoid() * left for name, values in parts.items()}
+        return {name: self.weighings[name](values).sigmoid() * left for name, values in parts.items()}

@@ -52,9 +52,13 @@ def tagged(captions: Sequence[Sequence[str]], run: Run | None = None) -> list[Ta
 
 
 class Worsener:
-    """Makes captions worse with the words of a set of captions."""
+    """Makes captions worse with the words of a set of captions.
 
-    def __init__(self, captions: Iterable[Tagged]) -> None:
+    `gentleness`: 1 draws the share of words that move or give way evenly, more draws small shares more often.
+    """
+
+    def __init__(self, captions: Iterable[Tagged], gentleness: float = 1.0) -> None:
+        self._gentleness = gentleness
         counts: Counter[tuple[str, str]] = Counter()
         for caption in captions:
             counts.update(zip(caption.tags, caption.words))
@@ -136,11 +140,14 @@ class Worsener:
         return None
 
     def _permuted(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
-        words = permuted(caption.words, random.uniform(_GENTLEST, 1), random)
+        words = permuted(caption.words, self._share(random), random)
         return words if words != list(caption.words) else None
 
     def _replaced(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
-        return replaced(caption.words, random.uniform(_GENTLEST, 1), self._every, random)
+        return replaced(caption.words, self._share(random), self._every, random)
+
+    def _share(self, random: np.random.Generator) -> float:
+        return float(_GENTLEST + (1 - _GENTLEST) * random.random() ** self._gentleness)
 
     def _repeated(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
         words = list(caption.words)

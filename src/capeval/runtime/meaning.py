@@ -43,8 +43,6 @@ class Read(NamedTuple):
     """How much each piece says [pieces]."""
     offsets: npt.NDArray[np.int64]
     """Caption i has the pieces `offsets[i]` to `offsets[i + 1]`."""
-    sounds: Floats
-    """[n]: log odds of "a person would write so"."""
 
     def and_more(self, other: Read) -> Read:
         """Its captions, then those of another."""
@@ -53,7 +51,6 @@ class Read(NamedTuple):
             np.concatenate([self.words, other.words]),
             np.concatenate([self.weights, other.weights]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
-            np.concatenate([self.sounds, other.sounds]),
         )
 
 
@@ -81,19 +78,18 @@ class Meaning:
         inner = np.maximum(lengths - 2, 0)
         offsets = np.concatenate([[0], np.cumsum(inner)]).astype(np.int64)
         width, word_width = self._widths
-        sentences, sounds = np.zeros((len(tokens), width), np.float32), np.zeros(len(tokens), np.float32)
+        sentences = np.zeros((len(tokens), width), np.float32)
         words = np.empty((int(offsets[-1]), word_width), np.float32)
 
         def block(rows: Rows) -> None:
-            found = self._run(["sentences", "words", "sounds"], tokens, lengths, rows)
-            sentences[rows], sounds[rows] = found[0], found[2]
-            for row, its in zip(rows.tolist(), found[1]):
+            sentences[rows], found = self._run(["sentences", "words"], tokens, lengths, rows)
+            for row, its in zip(rows.tolist(), found):
                 words[offsets[row] : offsets[row + 1]] = its[1:-1]
 
         self._in_blocks(block, lengths, threads)
         inside = [row[1 : length - 1] for row, length in zip(tokens, lengths.tolist())]
         numbers = np.concatenate(inside) if inside else np.empty(0, np.int64)
-        return Read(sentences, words, self.scales.idf[numbers], offsets, sounds)
+        return Read(sentences, words, self.scales.idf[numbers], offsets)
 
     def states(self, texts: Sequence[Sequence[str]], threads: int = 1) -> list[Floats]:
         """What the encoder knows of each piece, begin and end included, [pieces, width] for each caption."""

@@ -1,4 +1,4 @@
-"""The parts of `unified` put together: small networks in which more of a part never gives less of the whole."""
+"""The parts of `unified` put together, each with a weight: more of a part never gives less of the whole."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.types import Array
 
-NETWORKS = "networks.npz"
+WEIGHTS = "weights.npz"
 CHECKPOINT = "unified"
-"""The networks that come with capeval."""
+"""The weights that come with capeval."""
 Inputs = Literal["both", "references", "pictures"]
 INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
-"""What there is beside the candidate; each has a network of its own, all on one scale."""
+"""What there is beside the candidate; each has weights of its own, all on one scale."""
 SOUND = "sound"
 """The metrics that say whether a sentence is sound, the same for every kind of input."""
 FORM = ("long_enough", "short_enough", "fresh")
 """What is known of every caption: at least three words, at most 25, and few pairs of words said again."""
 _ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
 _SURE = 0.002
-_ARRAYS = ("mean", "spread", "usual", "weights", "bias", "out", "out_bias", "gate", "gate_bias")
+_ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")
 
 
 def weighed(values: Array, parts: tuple[str, ...]) -> Array:
-    """Parts as a network sees them: probabilities as log odds, agreement of words by its root."""
+    """Parts as they are weighed: probabilities as log odds, agreement of words by its root."""
     found = np.empty_like(values)
     for place, part in enumerate(parts):
         column = values[:, place]
@@ -49,8 +49,8 @@ def weighed(values: Array, parts: tuple[str, ...]) -> Array:
 
 
 @dataclass(frozen=True)
-class Network:
-    """One hidden layer over what a caption says, times how much its soundness leaves of it; no weight is negative."""
+class Weighing:
+    """What a caption says, times how much its soundness leaves of it; no weight is negative."""
 
     parts: tuple[str, ...]
     """First those of what it says, then those of soundness."""
@@ -59,10 +59,8 @@ class Network:
     usual: Array
     """The values of a usual caption, before they are weighed."""
     weights: Array
-    """[parts of what it says, hidden]"""
+    """Of the parts of what it says."""
     bias: Array
-    out: Array
-    out_bias: Array
     gate: Array
     """Of the parts of soundness."""
     gate_bias: Array
@@ -70,27 +68,24 @@ class Network:
     def scores(self, values: Array) -> Array:
         """From 0 to 1, for rows of parts' scores; each row alone, so that others cannot change its last digit."""
         given = (weighed(values, self.parts) - self.mean) / self.spread
-        said = len(self.weights)
-        inner = np.repeat(self.bias[None], len(given), axis=0)
-        for place in range(said):
-            inner += given[:, place : place + 1] * self.weights[place]
-        right = probability((np.tanh(inner) * self.out).sum(axis=1) + self.out_bias)
-        sound = np.full(len(given), float(self.gate_bias))
-        for place, weight in enumerate(self.gate):
-            sound += given[:, said + place] * weight
-        return right * np.minimum(1, 2 * probability(sound))
+        says, sound = (np.full(len(given), float(bias)) for bias in (self.bias, self.gate_bias))
+        for place, weight in enumerate(self.weights):
+            says += given[:, place] * weight
+        for place, weight in enumerate(self.gate, len(self.weights)):
+            sound += given[:, place] * weight
+        return probability(says) * np.minimum(1, 2 * probability(sound))
 
 
 @dataclass(frozen=True)
 class Judge:
-    """What was trained: a network for each kind of input."""
+    """What was fitted: weights for each kind of input."""
 
     checkpoint: Checkpoint
-    networks: Mapping[str, Network]
+    weighings: Mapping[str, Weighing]
 
 
 def parts_of(config: Mapping[str, Any], inputs: str) -> tuple[str, ...]:
-    """The metrics whose scores a network knows, as expressions."""
+    """The metrics whose scores are weighed, as expressions."""
     found = [each for key in (inputs, SOUND) for each in _named(config, key)]
     return tuple(found)
 
@@ -102,22 +97,19 @@ def _named(config: Mapping[str, Any], key: str) -> Sequence[str]:
     return found
 
 
-def read_network(path: Path, inputs: str, parts: tuple[str, ...]) -> Network:
+def read_weighing(path: Path, inputs: str, parts: tuple[str, ...]) -> Weighing:
     """`parts`: all of them but the form."""
     given = named_arrays(path, [f"{inputs}.{name}" for name in _ARRAYS])
     arrays = {name: np.asarray(given[f"{inputs}.{name}"], np.float64) for name in _ARRAYS}
-    made = Network((*parts, *FORM), **arrays)
-    width, hidden = len(made.parts), len(made.bias)
-    said = width - len(made.gate) if made.gate.ndim == 1 else -1
-    fits = made.weights.shape == (said, hidden) and made.out.shape == (hidden,)
-    fits = fits and made.out_bias.shape == made.gate_bias.shape == ()
+    made = Weighing((*parts, *FORM), **arrays)
+    width = len(made.parts)
+    fits = made.weights.ndim == made.gate.ndim == 1 and len(made.weights) + len(made.gate) == width
+    fits = fits and made.bias.shape == made.gate_bias.shape == ()
     fits = fits and made.mean.shape == made.spread.shape == made.usual.shape == (width,)
     if not fits or not all(np.isfinite(each).all() for each in arrays.values()):
-        raise CheckpointError(
-            f"{path}: the sizes of the network for {inputs} do not fit, or its numbers are not finite"
-        )
-    if any((each < 0).any() for each in (made.weights, made.out, made.gate)) or (made.spread <= 0).any():
-        raise CheckpointError(f"{path}: in the network for {inputs} more of a part could lower the score")
+        raise CheckpointError(f"{path}: the sizes of the weights for {inputs} do not fit, or they are not finite")
+    if any((each < 0).any() for each in (made.weights, made.gate)) or (made.spread <= 0).any():
+        raise CheckpointError(f"{path}: with the weights for {inputs} more of a part could lower the score")
     return made
 
 
@@ -129,13 +121,13 @@ def open_judge(source: str = CHECKPOINT, run: Run | None = None) -> Judge:
 @lru_cache(maxsize=4)
 def _open_judge(source: str, cache: Path) -> Judge:
     checkpoint = open_checkpoint(source, "unified", Run(cache=cache))
-    path = checkpoint.path(NETWORKS)
-    networks: dict[str, Network] = {
-        inputs: read_network(path, inputs, parts_of(checkpoint.config, inputs)) for inputs in INPUTS
+    path = checkpoint.path(WEIGHTS)
+    weighings: dict[str, Weighing] = {
+        inputs: read_weighing(path, inputs, parts_of(checkpoint.config, inputs)) for inputs in INPUTS
     }
-    checkpoint.check_probe(lambda inputs: probe_outputs(networks, inputs), 1e-6)
-    return Judge(checkpoint, networks)
+    checkpoint.check_probe(lambda inputs: probe_outputs(weighings, inputs), 1e-6)
+    return Judge(checkpoint, weighings)
 
 
-def probe_outputs(networks: Mapping[str, Network], inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    return {name: networks[name].scores(values) for name, values in inputs.items()}
+def probe_outputs(weighings: Mapping[str, Weighing], inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    return {name: weighings[name].scores(values) for name, values in inputs.items()}

@@ -32,6 +32,8 @@ class Judged(NamedTuple):
     references: tuple[str, ...]
     score: float
     """From 0 to 1."""
+    is_own: bool = True
+    """Whether it was written for the picture, not for one that looks like it."""
 
 
 class Swapped(NamedTuple):
@@ -52,7 +54,7 @@ def judged(kind: Literal["sits", "sts"], part: PartName, data: PathLike | None =
         image, other = _images(row)
         if of[image] == of[other] == part:
             score = float(row.number("score")) / _HIGHEST
-            found.append(Judged(image, row.text("candidate"), row.texts("references"), score))
+            found.append(Judged(image, row.text("candidate"), row.texts("references"), score, image == other))
     return found
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from onnx import TensorProto
 from torch import Tensor
 
-from capeval.models.meaning import EPSILON, HEAD, Encoder
+from capeval.models.fluency import Listener
+from capeval.models.meaning import EPSILON, HEAD, Encoder, Trunk
 from capeval.runtime.meaning import ENCODER
 from capeval.train.checkpoint import write_bytes
 from capeval.train.quantise import Dividing, Graph, Measuring, in_float, serialised
@@ -27,20 +28,13 @@ def export_encoder(model: Encoder, folder: Path, captions: Sequence[Any]) -> tup
 def encoder_graph(model: Encoder, kind: Measuring | Dividing) -> Any:
     """Captions of one length [n, pieces] -> `states`, `sentences`, `words`, `sounds`."""
     graph = Graph()
-    x = _norm(graph, graph.add("Add", _pieces(graph, model), _places(graph, model)), model.first)
-    for number, layer in enumerate(model.layers):
-        x = _layer(graph, x, number, layer, kind)
+    x = trunk(graph, model, kind)
     graph.add("Identity", x, output="states")
     mean = graph.add("ReduceMean", x, axes=[1], keepdims=0)
     graph.add("LpNormalization", mean, output="sentences", axis=-1, p=2)
     words = graph.add("MatMul", x, graph.constant(_of(model.word.weight).T))
     graph.add("LpNormalization", words, output="words", axis=-1, p=2)
-    first = graph.reshape(graph.slice(x, 1, 0, 1), -1, model.shape.width)
-    inner: Any = model.sound[0]
-    outer: Any = model.sound[2]
-    heard = graph.add("Concat", mean, first, axis=-1)
-    heard = graph.add("Tanh", in_float(graph, heard, "sound", _of(inner.weight).T, _of(inner.bias)))
-    graph.reshape(in_float(graph, heard, "heard", _of(outer.weight).T, _of(outer.bias)), -1, output="sounds")
+    sounds(graph, model, x, mean)
     return graph.model(
         {"tokens": (TensorProto.INT64, ["n", "pieces"])},
         {
@@ -52,7 +46,25 @@ def encoder_graph(model: Encoder, kind: Measuring | Dividing) -> Any:
     )
 
 
-def _pieces(graph: Graph, model: Encoder) -> str:
+def trunk(graph: Graph, model: Trunk, kind: Measuring | Dividing) -> str:
+    """The states of captions."""
+    x = _norm(graph, graph.add("Add", _pieces(graph, model), _places(graph, model)), model.first)
+    for number, layer in enumerate(model.layers):
+        x = _layer(graph, x, number, layer, kind)
+    return x
+
+
+def sounds(graph: Graph, model: Encoder | Listener, states: str, mean: str) -> None:
+    """The output `sounds`."""
+    first = graph.reshape(graph.slice(states, 1, 0, 1), -1, model.shape.width)
+    inner: Any = model.sound[0]
+    outer: Any = model.sound[2]
+    heard = graph.add("Concat", mean, first, axis=-1)
+    heard = graph.add("Tanh", in_float(graph, heard, "sound", _of(inner.weight).T, _of(inner.bias)))
+    graph.reshape(in_float(graph, heard, "heard", _of(outer.weight).T, _of(outer.bias)), -1, output="sounds")
+
+
+def _pieces(graph: Graph, model: Trunk) -> str:
     """Vectors of pieces, stored with 8 bits and a scale each."""
     vectors = _of(model.pieces.weight)
     scales = (np.abs(vectors).max(1, keepdims=True) / 127).astype(np.float32)
@@ -61,7 +73,7 @@ def _pieces(graph: Graph, model: Encoder) -> str:
     return graph.add("Mul", found, graph.add("Gather", graph.constant(scales, name="scales"), "tokens", axis=0))
 
 
-def _places(graph: Graph, model: Encoder) -> str:
+def _places(graph: Graph, model: Trunk) -> str:
     count = graph.slice(graph.add("Shape", "tokens"), 0, 1, 2)
     start, axis = graph.constant([0], "int64"), graph.constant([0], "int64")
     return graph.add("Slice", graph.constant(_of(model.places.weight)), start, count, axis)

@@ -60,6 +60,14 @@ class States(NamedTuple):
                 show(min(start + 4096, len(texts)))
         return cls(np.concatenate(parts), np.cumsum([0, *lengths]).astype(np.int64))
 
+    def sentences(self, count: int) -> Floats:
+        """[count, width] of the first captions, each of length 1."""
+        sums = np.empty((count, self.values.shape[1]), np.float32)
+        for row in range(count):
+            sums[row] = self.values[self.offsets[row] : self.offsets[row + 1]].sum(0, dtype=np.float32)
+        sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-6)
+        return sums
+
     def padded(self, rows: Longs) -> tuple[Tensor, Tensor]:
         """[n, longest, width] and lengths."""
         lengths = self.offsets[rows + 1] - self.offsets[rows]
@@ -114,6 +122,9 @@ class SightTask(Task[Sight]):
             np.arange(*ends[place : place + 2]) for place in (2, 3, 4, 5)
         )
         self.states = States.of(self.meaning, every, inputs)
+        self._sentences = self.states.sentences(len(words))
+        # What a picture's captions say together.
+        self._together = np.add.reduceat(self._sentences, self._first[:-1]) / np.diff(self._first)[:, None]
         self._judged_images = list(dict.fromkeys(row.image for part in parts for row in rows[part]))
         number_of = {image: number for number, image in enumerate(self._judged_images)}
         self._judged, self._judged_there = (
@@ -125,8 +136,10 @@ class SightTask(Task[Sight]):
         """All pictures, the regions with 16 bits: they fit into memory, and reading them again would take long."""
         every = [*self.images, *self.held_out, *self._judged_images]
         self._vectors = self.pool.vectors(every)
-        blocks = [every[start : start + _BLOCK] for start in range(0, len(every), _BLOCK)]
-        self._regions = np.concatenate([self.pool.regions(block).astype(np.float16) for block in blocks])
+        first = self.pool.regions(every[:1])
+        self._regions = np.empty((len(every), *first.shape[1:]), np.float16)
+        for start in range(0, len(every), _BLOCK):
+            self._regions[start : start + _BLOCK] = self.pool.regions(every[start : start + _BLOCK])
         self._begin_there = len(self.images)
         self._begin_judged = len(self.images) + len(self.held_out)
 
@@ -165,6 +178,7 @@ class SightTask(Task[Sight]):
                 "lengths": lengths,
                 "vectors": vectors,
                 "regions": regions,
+                "alike": torch.from_numpy(self._together[images] @ self._sentences[rows].T),
                 "has_wrong": torch.from_numpy(has_wrong),
                 "scores": torch.from_numpy(self._scores[judged_rows]),
             }
@@ -180,7 +194,9 @@ class SightTask(Task[Sight]):
         pictures, judged_pictures = seen.split([count, len(scores)])
         sharp = model.sharpness.exp().clamp(max=_SHARPEST)
         fits = pictures @ own.T
+        alike = batch["alike"]
         total = contrast(fits * sharp)
+        total = total + config.alike * (nearest(fits * sharp, alike / config.softness) + in_proportion(fits, alike))
         if len(wrong):
             right = fits.diagonal()[has_wrong]
             false = (pictures[has_wrong] * wrong).sum(-1)
@@ -258,6 +274,18 @@ class SightTask(Task[Sight]):
             MEANING: self.meaning.checkpoint.digest,
             "data": digest_of(self.states.offsets, self._vectors),
         }
+
+
+def nearest(odds: Tensor, alike: Tensor) -> Tensor:
+    """Small if a picture prefers captions that say what its own ones say, and a caption such pictures."""
+    forth = F.cross_entropy(odds, alike.softmax(1))
+    return (forth + F.cross_entropy(odds.T, alike.T.softmax(1))) / 2
+
+
+def in_proportion(fits: Tensor, alike: Tensor) -> Tensor:
+    """Small if captions fit pictures in proportion to how much they say what the pictures' own ones say."""
+    one, other = ((each - each.mean()) / each.std() for each in (fits, alike))
+    return F.mse_loss(one, other)
 
 
 def _split(rows: Longs) -> list[Longs]:

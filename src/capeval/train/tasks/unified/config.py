@@ -15,22 +15,22 @@ Weight = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Config(TrainConfig):
-    """Three networks on one scale: with references and pictures, with references, with pictures."""
+    """Three sets of weights on one scale: with references and pictures, with references, with pictures."""
 
     epochs: Count = 30
     """How many at most; one shows every judgement once."""
     batch: Count = 512
     """Captions in a step."""
-    learning_rate: Annotated[float, Meta(gt=0)] = 1e-2
+    learning_rate: Annotated[float, Meta(gt=0)] = 5e-2
     """Of the first epoch."""
-    decay: Annotated[float, Meta(gt=0, le=1)] = 0.93
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.85
     """The learning rate is multiplied by it after each epoch."""
-    hidden: Count = 4
-    """Width of the hidden layer."""
-    scores: Weight = 1.0
-    """How much people's scores themselves count, beside the order in which people put captions."""
     spoiled: Weight = 1.0
     """How many worse captions there are beside each judged one that people found good."""
+    worse: Weight = 0.3
+    """How much it counts that those among them which are sound sentences score lower, beside people's order."""
+    good: Annotated[float, Meta(gt=0, lt=1)] = 0.8
+    """Above this score of people a caption is good: how likely that is decides the scale."""
     likeness: Weight = 1.0
     """How much the order of captions by their likeness to another caption counts, where there are references."""
     spared: Annotated[float, Meta(gt=0, lt=1)] = 0.99

@@ -22,7 +22,7 @@ from capeval.metrics.unified import form
 from capeval.models.unified import Gate, Unified
 from capeval.perturb.worse import BROKEN, WRONG, Worsener, tagged
 from capeval.registry import parse
-from capeval.runtime.unified import FORM, INPUTS, NETWORKS, SOUND, Network, probe_outputs, read_network, weighed
+from capeval.runtime.unified import FORM, INPUTS, SOUND, WEIGHTS, Weighing, probe_outputs, read_weighing, weighed
 from capeval.runtime.unified import parts_of as parts_named
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
@@ -35,10 +35,10 @@ from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.unified.config import Config
 from capeval.types import Array, Dataset, Flags, Longs, Sample
 
-_ONE_WORD, _OTHER = "one word", "other"
-_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, *WRONG)
+_ONE_WORD, _HALF, _OTHER = "one word", "half", "other"
+_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, *WRONG)
 """How captions are made worse; words in disorder, random words and captions of other pictures twice as often."""
-_PARTLY = (*WRONG, "cut")
+_PARTLY = (*WRONG, _HALF, "cut")
 _PARTLY_IS_WORTH = 0.6
 """What a caption with one thing wrong in it, or one that stops short, keeps of its score."""
 _GOOD = 0.5
@@ -61,6 +61,8 @@ class Rows(NamedTuple):
     """From 0 to 1."""
     is_judged: Flags
     """By people; the others are worse captions."""
+    is_own: Flags
+    """Judged, and written for the picture."""
     is_broken: Flags
     """No person would write so, whatever the picture."""
     of: Longs
@@ -93,7 +95,7 @@ class UnifiedTask(Task[Unified]):
         self._usual = np.median(self.fitted.values[self.fitted.is_judged], axis=0)
 
     def _places(self) -> dict[str, list[int]]:
-        """Which columns each network sees, and the gate."""
+        """Which columns are weighed for each input, and for soundness."""
         columns = (*self.parts, *FORM)
         found: dict[str, list[int]] = {
             name: [columns.index(part) for part in getattr(self.config, name)] for name in INPUTS
@@ -131,7 +133,8 @@ class UnifiedTask(Task[Unified]):
         is_judged = np.arange(len(values)) < len(rows)
         owners = np.concatenate([np.arange(len(rows)), np.array(of, np.int64)])
         is_broken = np.concatenate([np.zeros(len(rows), bool), broken])
-        return Rows(values, np.concatenate([said, targets]), is_judged, is_broken, owners, alike, likeness)
+        is_own = np.concatenate([[row.is_own for row in rows], np.zeros(len(of), bool)])
+        return Rows(values, np.concatenate([said, targets]), is_judged, is_own, is_broken, owners, alike, likeness)
 
     def _soundness(self, source: str, inputs: Inputs) -> Array:
         """[n, parts] of captions that people wrote elsewhere; what is not said of soundness is 0."""
@@ -162,8 +165,8 @@ class UnifiedTask(Task[Unified]):
             known = {word for text in tokenize(row.references, inputs.run) for word in text} | set(caption.words)
             if kind == _OTHER:
                 made: Sequence[str] | None = parsed[other].words if rows[other].image != row.image else None
-            elif kind == _ONE_WORD:
-                made = caption.words[:1]
+            elif kind in (_ONE_WORD, _HALF):
+                made = caption.words[: 1 if kind == _ONE_WORD else len(caption.words) // 2]
             else:
                 made = worsener.worse(kind, caption, known, parsed[other].words, random)
             if made:
@@ -175,7 +178,7 @@ class UnifiedTask(Task[Unified]):
 
     def build(self) -> Unified:
         widths: dict[str, int] = {name: len(self._place[name]) for name in INPUTS}
-        model = Unified(widths, len(self._place[SOUND]), self.config.hidden)
+        model = Unified(widths, len(self._place[SOUND]))
         self._fit_gate(model.gate)
         return model
 
@@ -204,71 +207,92 @@ class UnifiedTask(Task[Unified]):
         gate.requires_grad_(False)
 
     def steps(self) -> int:
-        return count_of(len(self.fitted.targets), self.config.batch)
+        return count_of(int(self.fitted.is_judged.sum()), self.config.batch)
 
     def _given(self, values: Array) -> dict[str, Tensor]:
-        """What the networks and the gate see."""
+        """What is weighed."""
         seen = (weighed(values, (*self.parts, *FORM)) - self._mean) / self._spread
         return {name: torch.from_numpy(seen[:, its].astype(np.float32)) for name, its in self._place.items()}
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
+        """Judged captions; as many that were written for another picture; as many beside another caption; and worse
+        ones, each with what it was made of.
+        """
         fitted = self.fitted
-        for rows in parts_of(random.permutation(len(fitted.targets)), self.config.batch):
-            targets = torch.from_numpy(fitted.targets[rows].astype(np.float32))
-            is_judged = torch.from_numpy(fitted.is_judged[rows])
-            beside = random.integers(max(1, len(fitted.alike)), size=min(len(rows), len(fitted.alike)))
-            given = self._given(np.concatenate([fitted.values[rows], fitted.alike[beside]]))
-            likeness = torch.from_numpy(fitted.likeness[beside].astype(np.float32))
-            yield {**given, "targets": targets, "judged": is_judged, "likeness": likeness}
+        others = np.flatnonzero(fitted.is_judged & ~fitted.is_own)
+        worse = np.flatnonzero(~fitted.is_judged & ~fitted.is_broken)
+        for rows in parts_of(random.permutation(np.flatnonzero(fitted.is_judged)), self.config.batch):
+            drawn = [_drawn(each, len(rows), random) for each in (others, worse, np.arange(len(fitted.alike)))]
+            by_picture = np.concatenate([rows, drawn[0], drawn[1], fitted.of[drawn[1]]])
+            given = self._given(np.concatenate([fitted.values[by_picture], fitted.alike[drawn[2]]]))
+            yield {
+                **given,
+                "any": _tensor(fitted.targets[rows]),
+                "others": _tensor(fitted.targets[drawn[0]]),
+                "worse": _tensor(fitted.targets[drawn[1]]),
+                "likeness": _tensor(fitted.likeness[drawn[2]]),
+            }
 
     def loss(self, model: Unified, batch: Batch) -> Tensor:
-        targets, judged_rows, likeness = batch["targets"], batch["judged"], batch["likeness"]
+        """Four orders. Captions that were written for the picture are nearly all good, and what people say of them is
+        mostly noise: the order of those that were written for another one tells how to weigh.
+        """
+        config = self.config
+        any_said, others_said, likeness = batch["any"], batch["others"], batch["likeness"]
+        sizes = [len(batch[key]) for key in ("any", "others", "worse", "worse", "likeness")]
         total = torch.zeros(())
-        for name, scores in model({name: batch[name] for name in INPUTS}, batch[SOUND]).items():
-            sure, beside = scores.clamp(_SURE, 1 - _SURE).split([len(targets), len(likeness)])
-            total = total + self.config.scores * F.binary_cross_entropy(sure, targets)
-            total = total + ordered(torch.logit(sure[judged_rows]), targets[judged_rows])
+        for name in INPUTS:
+            odds: Tensor = model.weighings[name](batch[name])
+            judged_odds, others, worse, owners, beside = odds.split(sizes)
+            total = total + ordered(judged_odds, any_said) + ordered(others, others_said)
+            if len(worse):
+                total = total + config.worse * F.softplus(-_SHARPNESS * (owners - worse)).mean()
             if name != _PICTURES:
-                total = total + self.config.likeness * ordered(torch.logit(beside), likeness)
+                total = total + config.likeness * ordered(beside, likeness)
         return total
 
     def validate(self, model: Unified) -> dict[str, float]:
-        """Rank correlation with people, and how often a worse caption scores as high as what it was made of."""
+        """Rank correlation with people, over all judged captions and over those of other pictures, and how often a
+        worse caption scores as high as what it was made of.
+        """
         rows, is_judged = self.kept, self.kept.is_judged
+        is_other = is_judged & ~rows.is_own
         given = self._given(np.concatenate([rows.values, rows.alike]))
         told: dict[str, float] = {}
         for name, found in model({name: given[name] for name in INPUTS}, given[SOUND]).items():
-            scores = found.double().numpy()
-            human = rows.targets[is_judged]
-            told[f"tau_{name}"] = correlations(human, scores[: len(is_judged)][is_judged])["kendall_b"].value
+            scores, beside = np.split(found.double().numpy(), [len(is_judged)])
+            told[f"tau_{name}"] = _agreement(rows.targets[is_judged], scores[is_judged])
+            told[f"others_{name}"] = _agreement(rows.targets[is_other], scores[is_other])
             if name != _PICTURES:
-                told[f"alike_{name}"] = correlations(rows.likeness, scores[len(is_judged) :])["kendall_b"].value
-            scores = scores[: len(is_judged)]
+                told[f"alike_{name}"] = _agreement(rows.likeness, beside)
             told[f"fooled_{name}"] = float((scores[~is_judged] >= scores[rows.of[~is_judged]]).mean())
-        kinds = [told[f"tau_{name}"] + told.get(f"alike_{name}", 0.0) - told[f"fooled_{name}"] for name in INPUTS]
-        return {"chosen": float(np.mean(kinds)), **told}
+        good = [key for key in told if not key.startswith("fooled")]
+        fooled = sum(told[f"fooled_{name}"] for name in INPUTS)
+        return {"chosen": (sum(told[key] for key in good) - fooled) / len(INPUTS), **told}
 
     def export(self, model: Unified, folder: Path) -> tuple[str, ...]:
         self._calibrate(model)
         stream = io.BytesIO()
         np.savez(stream, **self._arrays(model))
-        write_bytes(folder / NETWORKS, stream.getvalue())
-        return (NETWORKS,)
+        write_bytes(folder / WEIGHTS, stream.getvalue())
+        return (WEIGHTS,)
 
     def _calibrate(self, model: Unified) -> None:
-        """Order decided most of the fit; now each network's values are brought onto people's scale."""
+        """Order decided the fit; now each kind of input is brought onto one scale: how likely it is that people would
+        call the caption good.
+        """
         given = self._given(self.fitted.values)
-        targets = torch.from_numpy(self.fitted.targets.astype(np.float32))
+        targets = _tensor(self.fitted.targets > self.config.good)
         left = model.gate(given[SOUND]).detach()
         for name in INPUTS:
-            network: Any = model.networks[name]
-            logits = network(given[name]).detach()
+            weighing: Any = model.weighings[name]
+            odds = weighing(given[name]).detach()
             scale = torch.zeros(2, requires_grad=True)
             solver = torch.optim.LBFGS([scale], max_iter=100, line_search_fn="strong_wolfe")
 
-            def loss(logits: Tensor = logits, scale: Tensor = scale, solver: Any = solver) -> Tensor:
+            def loss(odds: Tensor = odds, scale: Tensor = scale, solver: Any = solver) -> Tensor:
                 solver.zero_grad()
-                scores = (scale[0].exp() * logits + scale[1]).sigmoid() * left
+                scores = (scale[0].exp() * odds + scale[1]).sigmoid() * left
                 found = F.binary_cross_entropy(scores.clamp(_SURE, 1 - _SURE), targets)
                 found.backward()
                 return found
@@ -276,24 +300,22 @@ class UnifiedTask(Task[Unified]):
             with torch.enable_grad():
                 solver.step(loss)
             factor, offset = scale.detach()
-            out = network.out * factor.exp()
+            weights = weighing.weights * factor.exp()
             # The inverse of softplus, so that the weights are what they should be.
-            network.raw_out.data = out + torch.log(-torch.expm1(-out))
-            network.out_bias.data = network.out_bias * factor.exp() + offset
+            weighing.raw.data = weights + torch.log(-torch.expm1(-weights))
+            weighing.bias.data = weighing.bias * factor.exp() + offset
 
     def _arrays(self, model: Unified) -> dict[str, Any]:
         arrays: dict[str, Any] = {}
         for name in INPUTS:
-            network: Any = model.networks[name]
+            weighing: Any = model.weighings[name]
             places = [*self._place[name], *self._place[SOUND]]
             of = {
                 "mean": self._mean[places],
                 "spread": self._spread[places],
                 "usual": self._usual[places],
-                "weights": network.weights.double().numpy(),
-                "bias": network.bias.double().numpy(),
-                "out": network.out.double().numpy(),
-                "out_bias": network.out_bias.double().numpy(),
+                "weights": weighing.weights.double().numpy(),
+                "bias": weighing.bias.double().numpy(),
                 "gate": model.gate.weights.double().numpy(),
                 "gate_bias": model.gate.bias.double().numpy(),
             }
@@ -302,12 +324,12 @@ class UnifiedTask(Task[Unified]):
 
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         random = np.random.default_rng(0)
-        networks: dict[str, Network] = {
-            name: read_network(folder / NETWORKS, name, parts_named(config_to_dict(self.config), name))
+        weighings: dict[str, Weighing] = {
+            name: read_weighing(folder / WEIGHTS, name, parts_named(config_to_dict(self.config), name))
             for name in INPUTS
         }
-        inputs: Arrays = {name: random.random((5, len(network.parts))) for name, network in networks.items()}
-        return inputs, probe_outputs(networks, inputs)
+        inputs: Arrays = {name: random.random((5, len(each.parts))) for name, each in weighings.items()}
+        return inputs, probe_outputs(weighings, inputs)
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -317,6 +339,20 @@ class UnifiedTask(Task[Unified]):
             "data": digest_of(self.fitted.values.astype(np.float32), self.fitted.targets),
             "trained_on": ["judgements:cxc"],
         }
+
+
+def _drawn(rows: Longs, count: int, random: np.random.Generator) -> Longs:
+    """So many of the rows, with repetition; none of none."""
+    return rows[random.integers(len(rows), size=count)] if len(rows) else rows
+
+
+def _tensor(values: Array | Flags) -> Tensor:
+    return torch.from_numpy(values.astype(np.float32))
+
+
+def _agreement(human: Array, scores: Array) -> float:
+    """Kendall's tau-b; 0 where people put nothing in order."""
+    return correlations(human, scores)["kendall_b"].value if len(human) and np.ptp(human) else 0.0
 
 
 def ordered(odds: Tensor, said: Tensor) -> Tensor:

@@ -1,0 +1,3 @@
+"""`capeval train fluency`."""
+
+CONFIG, TASK = "config:Config", "task:FluencyTask"

@@ -1,0 +1,46 @@
+"""The settings of fluency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from capeval.train.config import Count, Share, TrainConfig
+
+
+@dataclass(frozen=True)
+class Config(TrainConfig):
+    """The network begins as the lower layers of MiniLM: `--input minilm=FOLDER` names the folder with its
+    model.safetensors. `--corpus FILE` adds sentences of other kinds, a source of its own each.
+    """
+
+    epochs: Count = 10
+    """How many at most."""
+    steps: Count = 400
+    """In an epoch."""
+    batch: Count = 48
+    """Sentences in a step, each beside itself broken."""
+    learning_rate: Annotated[float, Meta(gt=0)] = 2e-4
+    """Of the first epoch."""
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.75
+    """The learning rate is multiplied by it after each epoch."""
+    weight_decay: Annotated[float, Meta(ge=0)] = 0.01
+    """Of AdamW."""
+    average: Share = 0.99
+    """Validated and kept is a running mean of the weights."""
+    layers: Count = 3
+    """Of MiniLM, from below."""
+    sources: tuple[str, ...] = ("coco", "flickr8k", "flickr30k")
+    """Captions of people; a caption of each source is drawn as often."""
+    sentences: Annotated[int, Meta(ge=0)] = 80_000
+    """Of a source, at most; 0: all."""
+    gentleness: Annotated[float, Meta(gt=0)] = 2.0
+    """1: as many words move as not; more: captions with few words out of place are more."""
+    validation: tuple[str, ...] = ("coco", "flickr8k")
+    """Sources whose validation captions choose the epoch."""
+    pieces: Count = 40
+    """Word pieces of a sentence that are read in training."""
+    bfloat16: bool = True
+    """Training computes the layers with 16 bits: half the time where the processor knows how."""
