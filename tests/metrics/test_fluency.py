@@ -1,4 +1,4 @@
-"""Fluency as a metric: a head of the encoder that comes with capeval."""
+"""Fluency as a metric, with the network that comes with capeval."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def test_broken_sentences_do_not_sound_human() -> None:
         "soup soup bowl bowl table table", "the a into station is coming train a a a", "umbrella woman red a holding",
     ]  # fmt: skip
     assert scores(*sound).min() > scores(*broken).max()
+
+
+def test_short_sentences_are_sound_too() -> None:
+    short = scores("two dogs play", "a man running", "a red bus", "a cat on a couch")
+    assert short.min() > 0.5
+    assert short.min() > scores("dogs two play", "man a running", "red a bus", "a cat on a", "cat couch on a a").max()
 
 
 def test_a_word_that_disturbs_has_a_negative_share() -> None:

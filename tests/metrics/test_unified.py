@@ -114,10 +114,10 @@ def test_bad_parameters() -> None:
 
 
 def test_form() -> None:
-    texts = ["a b", "a dog runs on the grass", "a dog a dog a dog", "x " * 50, ""]
+    texts = ["a", "a dog runs on the grass", "a dog a dog a dog", "x " * 50, ""]
     dataset = Dataset.from_samples([Sample(str(i), "1", text, ("a dog",)) for i, text in enumerate(texts)])
     found = form(Corpus(dataset))
-    assert found[0].tolist() == pytest.approx([2 / 3, 1, 1])
+    assert found[0].tolist() == pytest.approx([1 / 2, 1, 1])
     assert found[1].tolist() == [1, 1, 1]
     assert found[2].tolist() == pytest.approx([1, 1, 2 / 5 / 0.75])
     assert found[3].tolist() == pytest.approx([1, 0.5, 1 / 49 / 0.75])

@@ -29,7 +29,7 @@ SAYS = {
 SOUNDS = ("fluency",)
 """The part that tells whether it is a sound sentence."""
 PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
-_SHORTEST, _LONGEST, _FRESH = 3, 25, 0.75
+_SHORTEST, _LONGEST, _FRESH = 2, 25, 0.75
 _CHOICES = ("auto", "none")
 
 

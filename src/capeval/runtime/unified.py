@@ -26,7 +26,7 @@ INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
 SOUND = "sound"
 """The metrics that say whether a sentence is sound, the same for every kind of input."""
 FORM = ("long_enough", "short_enough", "fresh")
-"""What is known of every caption: at least three words, at most 25, and few pairs of words said again."""
+"""What is known of every caption: at least two words, at most 25, and few pairs of words said again."""
 _ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
 _SURE = 0.002
 _ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")

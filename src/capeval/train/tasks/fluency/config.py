@@ -16,7 +16,7 @@ class Config(TrainConfig):
     model.safetensors. `--corpus FILE` adds sentences of other kinds, a source of its own each.
     """
 
-    epochs: Count = 10
+    epochs: Count = 9
     """How many at most."""
     steps: Count = 400
     """In an epoch."""
@@ -24,7 +24,7 @@ class Config(TrainConfig):
     """Sentences in a step, each beside itself broken."""
     learning_rate: Annotated[float, Meta(gt=0)] = 2e-4
     """Of the first epoch."""
-    decay: Annotated[float, Meta(gt=0, le=1)] = 0.75
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.72
     """The learning rate is multiplied by it after each epoch."""
     weight_decay: Annotated[float, Meta(ge=0)] = 0.01
     """Of AdamW."""
@@ -36,11 +36,13 @@ class Config(TrainConfig):
     """Captions of people; a caption of each source is drawn as often."""
     sentences: Annotated[int, Meta(ge=0)] = 80_000
     """Of a source, at most; 0: all."""
+    short: Share = 0.1
+    """Share of sentences that are drawn among those of at most five words; there are few, and they too are sound."""
     gentleness: Annotated[float, Meta(gt=0)] = 2.0
     """1: as many words move as not; more: captions with few words out of place are more."""
     validation: tuple[str, ...] = ("coco", "flickr8k")
     """Sources whose validation captions choose the epoch."""
-    pieces: Count = 40
+    pieces: Count = 64
     """Word pieces of a sentence that are read in training."""
     bfloat16: bool = True
     """Training computes the layers with 16 bits: half the time where the processor knows how."""

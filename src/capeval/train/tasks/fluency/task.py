@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from capeval.errors import DataError
 from capeval.models.fluency import Listener, load_listener
-from capeval.perturb.worse import BROKEN, Tagged, Worsener, tagged
+from capeval.perturb.worse import BROKEN, Worsener, tagged
 from capeval.runtime.fluency import TOKENIZER, listener_outputs
 from capeval.runtime.pieces import Pieces
 from capeval.text.tokenize import tokenize
@@ -31,8 +31,8 @@ MINILM = "minilm"
 _OFTEN = {"permuted": 6, "replaced": 4, "cut": 2}
 """How often captions are broken in a way, beside once: what is hardest to hear is heard most."""
 _KINDS = tuple(kind for kind in BROKEN for _ in range(_OFTEN.get(kind, 1)))
-_SHORTEST, _LONGEST = 4, 30
-"""Words of a sentence to learn from."""
+_SHORTEST, _SHORT, _LONGEST = 2, 5, 50
+"""Words of a sentence to learn from, and up to how many it is short."""
 _THERE = 500
 _FALSE_ALARMS = 0.01
 _CALIBRATION = 400
@@ -58,6 +58,7 @@ class FluencyTask(Task[Listener]):
         self.spoken = [tagged(_fitting(some_of(each, config.sentences), inputs), inputs.run) for each in texts]
         if not all(self.spoken):
             raise DataError("one of the sources has no sentence to learn from")
+        self.short = [[each for each in source if len(each.words) <= _SHORT] or source for source in self.spoken]
         self.worsener = Worsener((each for source in self.spoken for each in source), config.gentleness)
         there = [some_of(_texts(source, "val", inputs), _THERE) for source in config.validation]
         self.there = tagged(_fitting([text for each in there for text in each], inputs), inputs.run)
@@ -81,17 +82,18 @@ class FluencyTask(Task[Listener]):
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
         for _ in range(self.config.steps):
-            drawn = [self._drawn(self.spoken[place % len(self.spoken)], random) for place in range(self.config.batch)]
+            drawn = [self._drawn(place % len(self.spoken), random) for place in range(self.config.batch)]
             tokens, lengths = self.pieces.encode([own for own, _ in drawn] + [broken for _, broken in drawn])
             yield {"tokens": torch.from_numpy(tokens), "lengths": torch.from_numpy(lengths)}
 
-    def _drawn(self, source: Sequence[Tagged], random: np.random.Generator) -> tuple[Words, Words]:
-        """A sentence, and the same broken."""
+    def _drawn(self, number: int, random: np.random.Generator) -> tuple[Words, Words]:
+        """A sentence of a source, and the same broken."""
         while True:
-            number, other = random.integers(len(source), size=2).tolist()
+            source = (self.short if random.random() < self.config.short else self.spoken)[number]
+            own, other = (source[row] for row in random.integers(len(source), size=2).tolist())
             kind = _KINDS[int(random.integers(len(_KINDS)))]
-            if broken := self.worsener.worse(kind, source[number], (), source[other].words, random):
-                return source[number].words, broken
+            if broken := self.worsener.worse(kind, own, (), other.words, random):
+                return own.words, broken
 
     def loss(self, model: Listener, batch: Batch) -> Tensor:
         with torch.autocast(batch["tokens"].device.type, torch.bfloat16, enabled=self.config.bfloat16):
@@ -105,7 +107,8 @@ class FluencyTask(Task[Listener]):
         """
         own = self._sounds(model, [each.words for each in self.there])
         limit = np.quantile(own, _FALSE_ALARMS)
-        told: dict[str, float] = {}
+        is_short = np.array([len(each.words) <= _SHORT for each in self.there])
+        told: dict[str, float] = {"short_caught": float((own[is_short] < limit).mean()) if is_short.any() else 0.0}
         for kind, several in self.broken_there.items():
             found = self._sounds(model, several)
             told |= {f"area_{kind}": area(own, found), f"caught_{kind}": float((found < limit).mean())}
