@@ -29,7 +29,7 @@ from capeval.types import Dataset, Sample
 
 METRICS = (
     "unified", "unified(pictures=none)", "unified(references=none)", "meaning", "sight", "tiger", "spice_fast",
-    "cider_d(df=coco-val2014)", "uice_sem", "uice_syn",
+    "cider_d(df=coco-val2014)", "uice_sem", "fluency",
 )  # fmt: skip
 REGIONS = 64
 

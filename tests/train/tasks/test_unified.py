@@ -277,7 +277,7 @@ def test_fluency_needs_minilm_and_sentences(world: Path, tmp_path: Path) -> None
     with pytest.raises(DataError, match="the folder of MiniLM is needed"):
         FluencyTask(FluencyConfig(), Inputs(data=world / "data"))
     short = tmp_path / "short.txt"
-    short.write_text("two words\n")
+    short.write_text("word\n")
     inputs = Inputs(data=world / "data", extra={"minilm": str(world / "minilm")}, corpus=(short,))
     with pytest.raises(DataError, match="no sentence to learn from"):
         FluencyTask(FluencyConfig(sources=(str(world / "train.json"),)), inputs)
