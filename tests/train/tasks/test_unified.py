@@ -37,7 +37,7 @@ from capeval.train.tasks.fluency.task import FluencyTask
 from capeval.train.tasks.meaning.config import Config as MeaningConfig
 from capeval.train.tasks.meaning.task import MeaningTask, matched, ordered, read_captions
 from capeval.train.tasks.sight.config import Config as SightConfig
-from capeval.train.tasks.sight.task import SightTask
+from capeval.train.tasks.sight.task import SightTask, in_proportion, nearest
 from capeval.train.tasks.unified.config import Config as UnifiedConfig
 from capeval.train.tasks.unified.task import UnifiedTask
 
@@ -319,6 +319,15 @@ def test_sight_says_the_same_without_torch(world: Path, meaning: Path, sight: Pa
     assert not network.read([[]]).any()
 
 
+def test_captions_should_fit_as_they_are_alike() -> None:
+    alike = torch.tensor([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3], [0.4, 0.3, 0.7]])
+    assert float(in_proportion(3 * alike - 1, alike)) == pytest.approx(0, abs=1e-6)
+    assert in_proportion(-alike, alike) > in_proportion(alike.T, alike) > 0
+    least = nearest(10 * alike, 10 * alike)
+    assert least < nearest(10 * torch.eye(3), 10 * alike)  # all other captions are not equally wrong
+    assert least < nearest(-10 * alike, 10 * alike)
+
+
 def test_regions_are_needed(world: Path, meaning: Path, tmp_path: Path) -> None:
     with np.load(world / "f.npz") as stored:
         np.savez(tmp_path / "f.npz", ids=stored["ids"], vectors=stored["vectors"])
@@ -345,6 +354,11 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     # In the source that fares worst, 99 of 100 captions are spared, and no more.
     assert float(min(torch.quantile(each, 0.01) for each in odds)) == pytest.approx(0, abs=1e-3)
     assert gate(task._given(broken)["sound"]).mean() < 0.5
+    drawn = next(iter(task.batches(1, np.random.default_rng(0))))
+    sizes = [len(drawn[key]) for key in ("any", "others", "worse", "worse", "likeness")]
+    assert len(drawn["both"]) == len(drawn["sound"]) == sum(sizes)
+    others = task.fitted.targets[task.fitted.is_judged & ~task.fitted.is_own].astype(np.float32)
+    assert set(drawn["others"].tolist()) <= set(others.tolist())
     place = train(task, tmp_path / "unified")
     told = json.loads((place / "config.json").read_text())
     assert told["trained"]["validation"]["tau_both"] > 0.3
