@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from capeval.errors import DataError, MissingExtra
@@ -200,6 +200,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(place=st.one_of(st.integers(0, 200), st.integers(0, 1 << 20)), value=st.integers(0, 255))
+@example(place=109, value=31)  # SQLite then gives text that is not UTF-8
 def test_a_damaged_store_is_told_or_harmless(whole: bytes, tmp_path: Path, place: int, value: int) -> None:
     """Wherever a byte is another one: the numbers are right, or there are none."""
     data = bytearray(whole)

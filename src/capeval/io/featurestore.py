@@ -272,7 +272,7 @@ def _explained(path: Path) -> Iterator[None]:
         if "locked" in text:
             text = "other processes have been writing to it all the time. Try again"
         raise DataError(f"cannot be opened or written: {text}", file=str(path)) from problem
-    except sqlite3.DatabaseError as problem:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:  # the latter for text, such as a column's name
         raise _damaged(path) from problem
     except OSError as problem:
         raise DataError(f"cannot be read: {problem.strerror}", file=str(path)) from problem
