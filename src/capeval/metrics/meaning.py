@@ -114,7 +114,7 @@ class Meaning(Metric):
 
 
 def read_once(encoder: Encoder, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Read, npt.NDArray[np.int64]]:
-    """What the encoder reads of some captions of a corpus, and where each is in that; `fluency` asks for some too."""
+    """What the encoder reads of some captions of a corpus, each once, and where each is in that."""
     from capeval.runtime.meaning import Readings
 
     key = ("readings", encoder.checkpoint.digest)

@@ -33,7 +33,7 @@ class Sight(Metric):
         summary="How well the caption fits the picture, by a dual encoder; needs no reference",
         citation="ours; a dual encoder on DINOv2 (Oquab et al. 2023) and MiniLM (Wang et al. 2020)",
         needs=("pictures",),
-        revision=2,
+        revision=3,
     )
 
     def trained_on(self) -> tuple[str, ...]:
