@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from capeval.perturb.worse import BROKEN, WRONG, Tagged, Worsener
+from capeval.perturb.worse import BROKEN, JOINED, WRONG, Tagged, Worsener
 
 CAPTIONS = [
     Tagged(
@@ -43,13 +43,13 @@ def drawn(worsener: Worsener, kind: str, number: int = 0, known: tuple[str, ...]
     return found
 
 
-@pytest.mark.parametrize("kind", [*WRONG, *BROKEN])
+@pytest.mark.parametrize("kind", [*WRONG, *BROKEN, JOINED])
 def test_every_way_changes_the_caption_and_seeds_decide(worsener: Worsener, kind: str) -> None:
     made = drawn(worsener, kind)
     assert made
     assert all(words != list(CAPTIONS[0].words) for words in made)
     assert made == drawn(worsener, kind)
-    assert len({tuple(words) for words in made}) > 1 or kind == "joined"
+    assert len({tuple(words) for words in made}) > 1 or kind == JOINED
 
 
 def test_one_word_is_exchanged_for_one_of_its_kind(worsener: Worsener) -> None:
@@ -110,7 +110,7 @@ def test_articles_fit(worsener: Worsener) -> None:
 
 
 def test_joined_and_repeated(worsener: Worsener) -> None:
-    assert drawn(worsener, "joined")[0] == [*CAPTIONS[0].words, *CAPTIONS[1].words]
+    assert drawn(worsener, JOINED)[0] == [*CAPTIONS[0].words, *CAPTIONS[1].words]
     assert any(words == [word for word in CAPTIONS[0].words for _ in "ab"] for words in drawn(worsener, "repeated"))
     assert all(len(words) > len(CAPTIONS[0].words) for words in drawn(worsener, "repeated"))
 

@@ -28,7 +28,7 @@ class Fluency(Metric):
         summary="Whether a person would write so: no words in disorder, said twice or picked at random",
         citation="ours; on the lower layers of MiniLM (Wang et al. 2020)",
         needs=(),
-        revision=3,
+        revision=4,
     )
 
     def trained_on(self) -> tuple[str, ...]:

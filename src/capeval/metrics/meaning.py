@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.corpus import Corpus
+from capeval.metrics.beside import Beside
 from capeval.run import Run
 from capeval.types import Array, Explanation, Info, Metric, Picture, Word
 
@@ -53,27 +54,13 @@ class Meaning(Metric):
 
         corpus.require_references()
         encoder = self._encoder(corpus.run)
-        rows = corpus.rows
         read, own = read_once(encoder, corpus, np.arange(len(corpus.captions)))
-        counts = np.diff(rows.group_offsets)[rows.group]
-        ends = np.cumsum(counts)
-        # Each candidate beside each of its references; the same two are compared once.
-        row = np.repeat(np.arange(len(corpus)), counts)
-        place = rows.group_offsets[rows.group][row] + np.arange(len(row)) - np.repeat(ends - counts, counts)
-        pairs = np.column_stack([rows.candidate[row], rows.group_captions[place]]).astype(np.int64)
-        distinct, pair = np.unique(pairs, axis=0, return_inverse=True)
-        one, other = own[distinct.T]
-        sentences = encoder.alike(sentence_cosines(read, one, other), _SENTENCES)[pair.ravel()]
-        words = encoder.alike(word_cosines(read, one, other), _WORDS)[pair.ravel()]
-        begins = ends - counts
-        found = np.column_stack(
-            [
-                np.add.reduceat(sentences, begins) / counts,
-                np.maximum.reduceat(sentences, begins),
-                np.add.reduceat(words, begins) / counts,
-            ]
-        )
-        has_words = np.diff(read.offsets)[own[rows.candidate]] > 0
+        beside = Beside.of(corpus)
+        one, other = own[beside.one], own[beside.other]
+        sentences = encoder.alike(sentence_cosines(read, one, other), _SENTENCES)
+        words = encoder.alike(word_cosines(read, one, other), _WORDS)
+        found = np.column_stack([beside.means(sentences), beside.best(sentences), beside.means(words)])
+        has_words = np.diff(read.offsets)[own[corpus.rows.candidate]] > 0
         return np.where(has_words[:, None], found, 0.0)
 
     def explain(

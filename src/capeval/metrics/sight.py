@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from capeval.corpus import Corpus
 from capeval.errors import Unavailable
 from capeval.run import Run
-from capeval.types import Array, Info, Metric
+from capeval.types import Array, Floats, Info, Longs, Metric
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
@@ -69,9 +70,8 @@ class Sight(Metric):
             regions = corpus.regions(start, stop, wanted)
             network.checkpoint.check_width("regions", network.region_width, regions.shape[-1])
             seen[start:stop] = network.look(vectors[start:stop], regions, corpus.threads)
-        used, place = np.unique(corpus.rows.candidate, return_inverse=True)
-        captions = network.read(corpus.texts(used), corpus.threads)
-        scores = network.fit(captions, place, seen, corpus.image_number)
+        captions, place = read_once(network, corpus, corpus.rows.candidate)
+        scores = network.fit(network.cosines(captions, place, seen, corpus.image_number))
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words, scores, 0.0)[:, None]
 
@@ -84,3 +84,11 @@ class Sight(Metric):
         from capeval.runtime.sight import open_trained
 
         return open_trained(self.checkpoint or "sight", run)
+
+
+def read_once(network: Network, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Floats, Longs]:
+    """The vectors of some captions of a corpus, each read once, and where each is among them."""
+    from capeval.runtime.sight import Readings
+
+    key = ("sight", network.checkpoint.digest)
+    return corpus.memo(key, lambda: Readings(network, len(corpus.captions))).of(captions, corpus.texts, corpus.threads)

@@ -11,6 +11,7 @@ import numpy as np
 
 from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
+from capeval.metrics.beside import Beside
 from capeval.metrics.composite import Composite
 from capeval.metrics.explaining import leave_one_out
 from capeval.run import Progress, Run
@@ -19,7 +20,7 @@ from capeval.types import Array, Explanation, Info, Metric, Picture
 if TYPE_CHECKING:
     from capeval.runtime.unified import Judge, Weighing
 
-_TEXT = ("meaning", "meaning_best", "meaning_words", "spice_fast", "cider_d(df=coco-val2014)")
+_TEXT = ("meaning", "meaning_best", "meaning_words", "sight_text", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
     "both": (*_TEXT, "sight", "tiger"),
     "references": _TEXT,
@@ -29,7 +30,9 @@ SAYS = {
 SOUNDS = ("fluency",)
 """The part that tells whether it is a sound sentence."""
 PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
-_SHORTEST, _LONGEST, _FRESH = 2, 25, 0.75
+_SHORTEST, _USUAL, _LONGEST, _FRESH = 2, 10, 25, 0.75
+_ENOUGH = 0.75
+"""Share of the length of its references from which a caption is as long as need be."""
 _CHOICES = ("auto", "none")
 
 
@@ -49,7 +52,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=3,
+        revision=4,
     )
 
     def __post_init__(self) -> None:
@@ -83,8 +86,10 @@ class Unified(Composite):
         return parts_of(self._judge().checkpoint.config, self._inputs) if self.checkpoint else PARTS[self._inputs]
 
     def stats(self, corpus: Corpus) -> Array:
-        """The parts' scores, and three numbers of the caption's form; rows of -1 for a caption without words."""
-        found = np.column_stack([super().stats(corpus), form(corpus)])
+        """The parts' scores, and numbers of the caption's length and form; rows of -1 for a caption without words."""
+        scores, place = super().stats(corpus), len(self._weighing(corpus.run).weights) - 1
+        length = as_long(corpus, self._inputs != "pictures")
+        found = np.column_stack([scores[:, :place], length, scores[:, place:], form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words[:, None], found, -1.0)
 
@@ -131,6 +136,18 @@ class Unified(Composite):
                 f"{found.checkpoint.folder}: made of other metrics than this version of capeval knows"
             )
         return found
+
+
+def as_long(corpus: Corpus, has_references: bool) -> Array:
+    """Of each candidate, up to 1: how much it has of the words that are enough, which is three quarters of what its
+    references have on average or, without references, of what usual captions have.
+    """
+    lengths = np.diff(corpus.words.offsets).astype(np.float64)
+    wanted = np.full(len(corpus), float(_USUAL))
+    if has_references:
+        beside = Beside.of(corpus)
+        wanted = np.maximum(beside.means(lengths[beside.other]), 1.0)
+    return np.minimum(1.0, lengths[corpus.rows.candidate] / (_ENOUGH * wanted))
 
 
 def form(corpus: Corpus) -> Array:

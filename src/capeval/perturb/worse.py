@@ -18,9 +18,11 @@ Words = list[str]
 
 WRONG = ("exchanged", "swapped", "added")
 """Another noun, verb, number or colour; two words that have changed places; a thing or a property too many."""
-BROKEN = ("permuted", "replaced", "repeated", "padded", "joined", "listed", "cut")
-"""No person writes so: words in disorder, random words, words or the caption twice, frequent words or another caption
-added, a list of things, a sentence that stops short of what it was about to say."""
+JOINED = "joined"
+"""A caption of another picture added: each is a sound sentence, and one of them is wrong."""
+BROKEN = ("permuted", "replaced", "repeated", "padded", "listed", "cut")
+"""No person writes so: words in disorder, random words, words or the caption twice, frequent words added, a list of
+things, a sentence that stops short of what it was about to say."""
 
 _EXCHANGED = ("NN", "NNS", "VBG", "VBZ", "VBP", "VBD", "VBN", "CD", "JJ")
 _FAMILIES = ("NN", "JJ", "CD", "VB")
@@ -87,7 +89,7 @@ class Worsener:
 
         `known`: words that are right for the picture, `other`: a caption of another one.
         """
-        if kind == "joined":
+        if kind == JOINED:
             return [*caption.words, *other]
         return self._ways[kind](caption, known, random)
 

@@ -15,9 +15,9 @@ from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
-from capeval.runtime.meaning import Meaning, open_meaning
+from capeval.runtime.meaning import Meaning, Texts, open_meaning
 from capeval.runtime.session import open_session
-from capeval.types import Array, Floats
+from capeval.types import Array, Floats, Longs
 
 CAPTIONS, PICTURES, SCALE = "captions.onnx", "pictures.onnx", "scale.npz"
 CHECKPOINT = "sight"
@@ -74,14 +74,35 @@ class Sight:
         for_each(block, range(0, len(vectors), _ROWS), threads)
         return found
 
-    def fit(self, captions: Floats, caption: npt.NDArray[Any], pictures: Floats, picture: npt.NDArray[Any]) -> Array:
-        """How well `captions[caption[i]]` fits `pictures[picture[i]]`, from 0 to 1."""
-        cosines = np.empty(len(caption))
-        for start in range(0, len(caption), _PAIRS):
+    def cosines(self, one: Floats, its: npt.NDArray[Any], other: Floats, those: npt.NDArray[Any]) -> Array:
+        """Of `one[its[i]]` and `other[those[i]]`, captions or pictures."""
+        found = np.empty(len(its))
+        for start in range(0, len(its), _PAIRS):
             rows = slice(start, start + _PAIRS)
             # Not by a product of matrices, whose last digits depend on how many rows there are.
-            cosines[rows] = (captions[caption[rows]] * pictures[picture[rows]]).sum(axis=1, dtype=np.float64)
+            found[rows] = (one[its[rows]] * other[those[rows]]).sum(axis=1, dtype=np.float64)
+        return found
+
+    def fit(self, cosines: Array) -> Array:
+        """From cosines of captions and pictures to how well they fit, from 0 to 1."""
         return probability(float(self._scale["slope"]) * cosines + float(self._scale["offset"]))
+
+
+class Readings:
+    """Vectors of some captions that go by numbers: each is read once, whoever asks for it."""
+
+    def __init__(self, network: Sight, count: int) -> None:
+        self._network = network
+        self._vectors = np.empty((0, network.width), np.float32)
+        self._place = np.full(count, -1, np.int64)
+
+    def of(self, captions: npt.NDArray[Any], texts: Texts, threads: int) -> tuple[Floats, Longs]:
+        """The vectors so far, and where among them each of these captions is; `texts` gives the words of some."""
+        new = np.unique(captions[self._place[captions] < 0])
+        if len(new):
+            self._place[new] = len(self._vectors) + np.arange(len(new))
+            self._vectors = np.concatenate([self._vectors, self._network.read(texts(new), threads)])
+        return self._vectors, self._place[captions]
 
 
 def open_sight(source: str = CHECKPOINT, meaning: str = "", run: Run | None = None) -> Sight:

@@ -258,6 +258,20 @@ def test_fluency_hears_words_in_disorder(fluency: Path) -> None:
     assert told["area_listed"] > 0.9
 
 
+def test_fluency_learns_that_captions_in_a_row_are_sound(world: Path) -> None:
+    config = FluencyConfig(
+        several=1.0, short=0.0, batch=40, pieces=24, sources=(str(world / "train.json"),), validation=(),
+    )  # fmt: skip
+    task = FluencyTask(config, Inputs(data=world / "data", extra={"minilm": str(world / "minilm")}))
+    pictures = list(json.loads((world / "train.json").read_text()).values())
+    for seed in range(20):
+        own, broken = task._drawn(0, np.random.default_rng(seed))
+        said = " ".join(own)
+        together = [sorted(text for text in several if text in said) for several in pictures]
+        assert any(len(texts) > 1 and sum(map(len, texts)) + len(texts) - 1 == len(said) for texts in together), said
+        assert list(broken) != list(own)
+
+
 def test_fluency_says_the_same_without_torch(world: Path, fluency: Path) -> None:
     network = open_fluency(str(fluency))
     model = load_listener(world / "minilm", 1)
@@ -313,7 +327,8 @@ def test_sight_says_the_same_without_torch(world: Path, meaning: Path, sight: Pa
         seen = model.look(torch.from_numpy(vectors), torch.from_numpy(regions))
     assert network.read(texts) == pytest.approx(read.numpy(), abs=5e-3)
     assert network.look(vectors, regions) == pytest.approx(seen.numpy(), abs=5e-3)
-    scores = network.fit(network.read(texts), np.array([0, 1]), network.look(vectors, regions), np.array([0, 1]))
+    both = np.array([0, 1])
+    scores = network.fit(network.cosines(network.read(texts), both, network.look(vectors, regions), both))
     logits = model.logits((read * seen).sum(-1)).detach().numpy()
     assert scores == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-2)
     assert not network.read([[]]).any()

@@ -38,6 +38,10 @@ class Config(TrainConfig):
     """Of a source, at most; 0: all."""
     short: Share = 0.1
     """Share of sentences that are drawn among those of at most five words; there are few, and they too are sound."""
+    several: Share = 0.2
+    """Share that is two or three captions of a picture, or sentences of a text, in a row."""
+    inventories: Share = 0.05
+    """Share that a system could have said that fills in a form: things counted, then where they are."""
     gentleness: Annotated[float, Meta(gt=0)] = 2.0
     """1: as many words move as not; more: captions with few words out of place are more."""
     validation: tuple[str, ...] = ("coco", "flickr8k")

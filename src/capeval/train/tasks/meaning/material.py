@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capeval.perturb.worse import BROKEN, WRONG, Tagged, Worsener, tagged
+from capeval.perturb.worse import BROKEN, JOINED, WRONG, Tagged, Worsener, tagged
 from capeval.run import Run
 from capeval.text.tokenize import tokenize
 from capeval.train.data import captions, some_of
@@ -57,7 +57,8 @@ class Beside:
         return len(self.captions)
 
     def draw(self, worsener: Worsener, broken: float, random: np.random.Generator) -> Item:
-        kinds = [kind for kind in BROKEN for _ in range(_OFTEN.get(kind, 1))] if random.random() < broken else WRONG
+        often = [kind for kind in BROKEN for _ in range(_OFTEN.get(kind, 1))]
+        kinds = often if random.random() < broken else (*WRONG, JOINED)
         while True:
             number, other = random.integers(len(self), size=2).tolist()
             kind = kinds[int(random.integers(len(kinds)))]

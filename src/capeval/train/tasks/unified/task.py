@@ -18,12 +18,21 @@ from capeval.corpus import Corpus
 from capeval.errors import DataError
 from capeval.io.features import open_features
 from capeval.metrics.composite import Composite
-from capeval.metrics.unified import form
+from capeval.metrics.unified import as_long, form
 from capeval.models.unified import Gate, Unified
-from capeval.perturb.worse import BROKEN, WRONG, Worsener, tagged
+from capeval.perturb.worse import BROKEN, JOINED, WRONG, Worsener, tagged
 from capeval.registry import parse
-from capeval.runtime.unified import FORM, INPUTS, SOUND, WEIGHTS, Weighing, probe_outputs, read_weighing, weighed
-from capeval.runtime.unified import parts_of as parts_named
+from capeval.runtime.unified import (
+    FORM,
+    INPUTS,
+    LENGTH,
+    SOUND,
+    WEIGHTS,
+    Weighing,
+    probe_outputs,
+    read_weighing,
+    weighed,
+)
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
 from capeval.train.checkpoint import write_bytes
@@ -36,11 +45,11 @@ from capeval.train.tasks.unified.config import Config
 from capeval.types import Array, Dataset, Flags, Longs, Sample
 
 _ONE_WORD, _HALF, _OTHER = "one word", "half", "other"
-_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, *WRONG)
-"""How captions are made worse; words in disorder, random words and captions of other pictures twice as often."""
-_PARTLY = (*WRONG, _HALF, "cut")
+_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, _HALF, *WRONG, JOINED)
+"""How captions are made worse; words in disorder, random words, halves and other pictures' captions twice as often."""
+_PARTLY = (*WRONG, JOINED, _HALF, "cut")
 _PARTLY_IS_WORTH = 0.6
-"""What a caption with one thing wrong in it, or one that stops short, keeps of its score."""
+"""What a caption with something wrong in it, or one that stops short, keeps of its score."""
 _GOOD = 0.5
 _CLEAR = 0.02
 """By how much two human scores must differ for their order to count."""
@@ -48,6 +57,10 @@ _SHARPNESS = 2.0
 _SURE = 1e-4
 _ELSEWHERE = 2000
 """Captions of each other source by which soundness is measured."""
+_USUAL = "as_usual"
+"""The length beside usual captions, which counts where there are no references."""
+_NUMBERS = (LENGTH, _USUAL, *FORM)
+"""What is known of each caption beside the parts' scores."""
 _PICTURES = "pictures"
 """The input for which likeness to another caption says nothing."""
 
@@ -89,18 +102,22 @@ class UnifiedTask(Task[Unified]):
         self._place = self._places()
         self.fitted, self.kept = (self._scored(part, inputs) for part in ("B", "C"))
         self._heard = [self._soundness(source, inputs) for source in config.people]
-        seen = np.column_stack([weighed(self.fitted.values, (*self.parts, *FORM))])
+        seen = weighed(self.fitted.values, self._columns)
         judged_rows = seen[self.fitted.is_judged]
         self._mean, self._spread = judged_rows.mean(0), np.maximum(seen.std(0), 1e-3)
         self._usual = np.median(self.fitted.values[self.fitted.is_judged], axis=0)
 
     def _places(self) -> dict[str, list[int]]:
         """Which columns are weighed for each input, and for soundness."""
-        columns = (*self.parts, *FORM)
-        found: dict[str, list[int]] = {
-            name: [columns.index(part) for part in getattr(self.config, name)] for name in INPUTS
+        wanted: dict[str, tuple[str, ...]] = {
+            name: (*getattr(self.config, name), _USUAL if name == _PICTURES else LENGTH) for name in INPUTS
         }
-        return {**found, SOUND: [columns.index(part) for part in (*self.config.sound, *FORM)]}
+        wanted[SOUND] = (*self.config.sound, *FORM)
+        return {name: [self._columns.index(part) for part in parts] for name, parts in wanted.items()}
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return (*self.parts, *_NUMBERS)
 
     def of_fewer(self, config: Config) -> UnifiedTask:
         """The same with other settings, and parts that are all among its own: nothing is scored again."""
@@ -127,7 +144,7 @@ class UnifiedTask(Task[Unified]):
             metric, names = parse(expression)
             assert not isinstance(metric, Composite) or metric.parts
             columns.append(metric.per_sample(corpus.stats(metric))[:, metric.info.names.index(names[0])])
-        every = np.column_stack([*columns, form(corpus)])
+        every = np.column_stack([*columns, as_long(corpus, True), as_long(corpus, False), form(corpus)])
         values, alike = np.split(every, [len(rows) + len(of)])
         said, likeness = (np.array([row.score for row in several]) for several in (rows, beside))
         is_judged = np.arange(len(values)) < len(rows)
@@ -141,12 +158,12 @@ class UnifiedTask(Task[Unified]):
         texts = [text for several in captions(source, "train", inputs.data).values() for text in several]
         samples = [Sample(str(number), "", text) for number, text in enumerate(some_of(texts, _ELSEWHERE))]
         corpus = Corpus(Dataset.from_samples(samples), inputs.run)
-        found = np.zeros((len(samples), len(self.parts) + len(FORM)))
+        found = np.zeros((len(samples), len(self._columns)))
         for expression in self.config.sound:
             metric, names = parse(expression)
             scores = metric.per_sample(corpus.stats(metric))[:, metric.info.names.index(names[0])]
             found[:, self.parts.index(expression)] = scores
-        found[:, len(self.parts) :] = form(corpus)
+        found[:, -len(FORM) :] = form(corpus)
         return found
 
     def _worse(self, rows: Sequence[Judged], inputs: Inputs) -> tuple[list[str], list[int], Array, Flags]:
@@ -199,11 +216,12 @@ class UnifiedTask(Task[Unified]):
 
         if len(broken):
             solver.step(loss)
+        several = [people, *(self._given(values)[SOUND] for values in self._heard)]
         with torch.no_grad():
-            several = [people, *(self._given(values)[SOUND] for values in self._heard)]
-            gate.bias.sub_(
-                torch.stack([torch.quantile(gate.odds(each), 1 - self.config.spared) for each in several]).min()
-            )
+            spared = torch.stack([torch.quantile(gate.odds(each), 1 - self.config.spared) for each in several]).min()
+            factor = self.config.strictness
+            gate.raw.copy_(_before_softplus(gate.weights * factor))
+            gate.bias.copy_((gate.bias - spared) * factor)
         gate.requires_grad_(False)
 
     def steps(self) -> int:
@@ -211,7 +229,7 @@ class UnifiedTask(Task[Unified]):
 
     def _given(self, values: Array) -> dict[str, Tensor]:
         """What is weighed."""
-        seen = (weighed(values, (*self.parts, *FORM)) - self._mean) / self._spread
+        seen = (weighed(values, self._columns) - self._mean) / self._spread
         return {name: torch.from_numpy(seen[:, its].astype(np.float32)) for name, its in self._place.items()}
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
@@ -279,10 +297,14 @@ class UnifiedTask(Task[Unified]):
 
     def _calibrate(self, model: Unified) -> None:
         """Order decided the fit; now each kind of input is brought onto one scale: how likely it is that people would
-        call the caption good.
+        call the caption good. Captions that were written for the picture, for one like it and for any other count the
+        same, however many there are.
         """
-        given = self._given(self.fitted.values)
-        targets = _tensor(self.fitted.targets > self.config.good)
+        rows, given = self.fitted, self._given(self.fitted.values)
+        targets = _tensor(rows.targets > self.config.good)
+        others = ~rows.is_judged & ~rows.is_broken & (rows.targets == 0)
+        kinds = [kind for kind in (rows.is_judged & rows.is_own, rows.is_judged & ~rows.is_own, others) if kind.any()]
+        counts = _tensor(np.sum([kind / kind.sum() for kind in kinds], axis=0) / len(kinds))
         left = model.gate(given[SOUND]).detach()
         for name in INPUTS:
             weighing: Any = model.weighings[name]
@@ -293,7 +315,7 @@ class UnifiedTask(Task[Unified]):
             def loss(odds: Tensor = odds, scale: Tensor = scale, solver: Any = solver) -> Tensor:
                 solver.zero_grad()
                 scores = (scale[0].exp() * odds + scale[1]).sigmoid() * left
-                found = F.binary_cross_entropy(scores.clamp(_SURE, 1 - _SURE), targets)
+                found = F.binary_cross_entropy(scores.clamp(_SURE, 1 - _SURE), targets, counts, reduction="sum")
                 found.backward()
                 return found
 
@@ -301,8 +323,7 @@ class UnifiedTask(Task[Unified]):
                 solver.step(loss)
             factor, offset = scale.detach()
             weights = weighing.weights * factor.exp()
-            # The inverse of softplus, so that the weights are what they should be.
-            weighing.raw.data = weights + torch.log(-torch.expm1(-weights))
+            weighing.raw.data = _before_softplus(weights)
             weighing.bias.data = weighing.bias * factor.exp() + offset
 
     def _arrays(self, model: Unified) -> dict[str, Any]:
@@ -325,8 +346,7 @@ class UnifiedTask(Task[Unified]):
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         random = np.random.default_rng(0)
         weighings: dict[str, Weighing] = {
-            name: read_weighing(folder / WEIGHTS, name, parts_named(config_to_dict(self.config), name))
-            for name in INPUTS
+            name: read_weighing(folder / WEIGHTS, name, config_to_dict(self.config)) for name in INPUTS
         }
         inputs: Arrays = {name: random.random((5, len(each.parts))) for name, each in weighings.items()}
         return inputs, probe_outputs(weighings, inputs)
@@ -344,6 +364,11 @@ class UnifiedTask(Task[Unified]):
 def _drawn(rows: Longs, count: int, random: np.random.Generator) -> Longs:
     """So many of the rows, with repetition; none of none."""
     return rows[random.integers(len(rows), size=count)] if len(rows) else rows
+
+
+def _before_softplus(weights: Tensor) -> Tensor:
+    """Its inverse, so that weights are what they should be."""
+    return weights + torch.log(-torch.expm1(-weights))
 
 
 def _tensor(values: Array | Flags) -> Tensor:

@@ -1,0 +1,53 @@
+"""Whether captions and references call up the same picture, with the network that comes with capeval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from capeval.corpus import Corpus
+from capeval.errors import CapevalError
+from capeval.evaluate import evaluate
+from capeval.metrics.sight_text import SightText
+from capeval.run import Run
+from capeval.runtime.sight import open_sight
+from capeval.types import Dataset, Sample
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tokenizers")
+pytest.importorskip("capeval_models_unified")
+
+REFERENCES = ("a brown dog runs across the wet sand", "a dog is running on a beach")
+
+
+def scores(*candidates: str, references: tuple[str, ...] = REFERENCES) -> np.ndarray:
+    dataset = Dataset.from_samples([Sample(str(i), str(i), text, references) for i, text in enumerate(candidates)])
+    return np.array(evaluate(dataset, ["sight_text"]).per_caption["sight_text"])
+
+
+def test_other_words_for_the_same_picture_score_above_another_picture() -> None:
+    same, near, other, nothing = scores(
+        "a puppy sprinting along the shore", "a horse running on a beach", "a plate of food on a table", ""
+    )
+    assert 1 >= same > near > other >= 0 == nothing
+
+
+def test_it_is_the_mean_cosine_of_the_caption_side_of_sight() -> None:
+    text = "a man with a dog by the sea"
+    own, *others = open_sight().read([each.split() for each in (text, *REFERENCES)])
+    (found,) = scores(text)
+    assert found == pytest.approx(np.mean([own @ other for other in others]), abs=1e-6)
+    assert scores(text, references=(text,))[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_caption_scores_alike_in_any_company() -> None:
+    dataset = Dataset.from_samples(
+        [Sample(str(number), "1", f"a dog number {number} runs on grass", REFERENCES) for number in range(40)]
+    )
+    together = SightText().stats(Corpus(dataset, Run(threads=2)))
+    assert SightText().stats(Corpus(dataset.rows([17])))[0] == together[17]
+
+
+def test_references_are_needed() -> None:
+    with pytest.raises(CapevalError, match="reference"):
+        evaluate(Dataset.from_samples([Sample("1", "1", "a dog")]), ["sight_text"])
