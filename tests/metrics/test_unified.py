@@ -14,12 +14,12 @@ from capeval.errors import CheckpointError, ExpressionError
 from capeval.evaluate import evaluate
 from capeval.io.cache import sha256_of
 from capeval.io.shipped import shipped
-from capeval.metrics.unified import SAYS, SOUNDS, Unified, as_long, form
+from capeval.metrics.unified import PARTS, Unified, form
 from capeval.registry import parse
 from capeval.run import Progress, Run
 from capeval.runtime.checkpoint import CONFIG
 from capeval.runtime.pictures import open_picture, open_pictures
-from capeval.runtime.unified import FORM, INPUTS, LENGTH, WEIGHTS, open_judge, weighed
+from capeval.runtime.unified import FORM, INPUTS, WEIGHTS, open_judge, weighed
 from capeval.types import Dataset, Sample
 
 pytest.importorskip("onnxruntime")
@@ -94,7 +94,7 @@ def test_needs_and_parts() -> None:
     assert parse("unified(pictures=none)").metric.needs() == ("references",)
     assert parse("unified(references=none)").metric.needs() == ("pictures",)
     for inputs in INPUTS:
-        assert open_judge().weighings[inputs].parts == (*SAYS[inputs], LENGTH, *SOUNDS, *FORM)
+        assert open_judge().weighings[inputs].parts == (*PARTS[inputs], *FORM)
 
 
 @pytest.mark.parametrize("inputs", INPUTS)
@@ -122,14 +122,6 @@ def test_form() -> None:
     assert found[2].tolist() == pytest.approx([1, 1, 2 / 5 / 0.75])
     assert found[3].tolist() == pytest.approx([1, 0.5, 1 / 49 / 0.75])
     assert found[4].tolist() == [0, 0, 0]
-
-
-def test_length_beside_references_or_usual_captions() -> None:
-    references = ("a dog runs on the grass", "two dogs")  # four words on average
-    texts = ["a dog", "a dog runs on grass", "one two three four five six seven eight nine ten eleven", ""]
-    dataset = Dataset.from_samples([Sample(str(i), "1", text, references) for i, text in enumerate(texts)])
-    assert as_long(Corpus(dataset), True).tolist() == pytest.approx([2 / 3, 1, 1, 0])
-    assert as_long(Corpus(dataset), False).tolist() == pytest.approx([2 / 7.5, 5 / 7.5, 1, 0])
 
 
 def test_parts_as_they_are_weighed() -> None:

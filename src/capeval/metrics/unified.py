@@ -11,7 +11,6 @@ import numpy as np
 
 from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
-from capeval.metrics.beside import Beside
 from capeval.metrics.composite import Composite
 from capeval.metrics.explaining import leave_one_out
 from capeval.run import Progress, Run
@@ -30,9 +29,7 @@ SAYS = {
 SOUNDS = ("fluency",)
 """The part that tells whether it is a sound sentence."""
 PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
-_SHORTEST, _USUAL, _LONGEST, _FRESH = 2, 10, 25, 0.75
-_ENOUGH = 0.75
-"""Share of the length of its references from which a caption is as long as need be."""
+_SHORTEST, _LONGEST, _FRESH = 2, 25, 0.75
 _CHOICES = ("auto", "none")
 
 
@@ -86,10 +83,8 @@ class Unified(Composite):
         return parts_of(self._judge().checkpoint.config, self._inputs) if self.checkpoint else PARTS[self._inputs]
 
     def stats(self, corpus: Corpus) -> Array:
-        """The parts' scores, and numbers of the caption's length and form; rows of -1 for a caption without words."""
-        scores, place = super().stats(corpus), len(self._weighing(corpus.run).weights) - 1
-        length = as_long(corpus, self._inputs != "pictures")
-        found = np.column_stack([scores[:, :place], length, scores[:, place:], form(corpus)])
+        """The parts' scores, and three numbers of the caption's form; rows of -1 for a caption without words."""
+        found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words[:, None], found, -1.0)
 
@@ -136,18 +131,6 @@ class Unified(Composite):
                 f"{found.checkpoint.folder}: made of other metrics than this version of capeval knows"
             )
         return found
-
-
-def as_long(corpus: Corpus, has_references: bool) -> Array:
-    """Of each candidate, up to 1: how much it has of the words that are enough, which is three quarters of what its
-    references have on average or, without references, of what usual captions have.
-    """
-    lengths = np.diff(corpus.words.offsets).astype(np.float64)
-    wanted = np.full(len(corpus), float(_USUAL))
-    if has_references:
-        beside = Beside.of(corpus)
-        wanted = np.maximum(beside.means(lengths[beside.other]), 1.0)
-    return np.minimum(1.0, lengths[corpus.rows.candidate] / (_ENOUGH * wanted))
 
 
 def form(corpus: Corpus) -> Array:

@@ -14,7 +14,8 @@ class Weighing(nn.Module):
 
     def __init__(self, parts: int) -> None:
         super().__init__()
-        self.raw = nn.Parameter(torch.full((parts,), -1.0))
+        # From nearly nothing, so that a part has to earn its weight.
+        self.raw = nn.Parameter(torch.full((parts,), -3.0))
         self.bias = nn.Parameter(torch.zeros(()))
 
     @property

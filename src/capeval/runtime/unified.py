@@ -25,12 +25,10 @@ INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
 """What there is beside the candidate; each has weights of its own, all on one scale."""
 SOUND = "sound"
 """The metrics that say whether a sentence is sound, the same for every kind of input."""
-LENGTH = "as_long"
-"""Weighed with what a caption says: how much it has of the length of its references or, without any, of usual ones."""
 FORM = ("long_enough", "short_enough", "fresh")
-"""Weighed with soundness: at least two words, at most 25, and few pairs of words said again."""
+"""What is known of every caption: at least two words, at most 25, and few pairs of words said again."""
 _ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
-_AS_THEY_ARE = (LENGTH, "as_usual", *FORM, "sight_text", "tiger", "tiger_rrs", "tiger_wds")
+_AS_THEY_ARE = (*FORM, "sight_text", "tiger", "tiger_rrs", "tiger_wds")
 _SURE = 0.002
 _ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")
 
@@ -56,7 +54,7 @@ class Weighing:
     """What a caption says, times how much its soundness leaves of it; no weight is negative."""
 
     parts: tuple[str, ...]
-    """First those of what it says, the length last, then those of soundness."""
+    """First those of what it says, then those of soundness."""
     mean: Array
     spread: Array
     usual: Array
@@ -100,14 +98,13 @@ def _named(config: Mapping[str, Any], key: str) -> Sequence[str]:
     return found
 
 
-def read_weighing(path: Path, inputs: str, config: Mapping[str, Any]) -> Weighing:
-    """`config`: which metrics are weighed."""
+def read_weighing(path: Path, inputs: str, parts: tuple[str, ...]) -> Weighing:
+    """`parts`: all of them but the form."""
     given = named_arrays(path, [f"{inputs}.{name}" for name in _ARRAYS])
     arrays = {name: np.asarray(given[f"{inputs}.{name}"], np.float64) for name in _ARRAYS}
-    made = Weighing((*_named(config, inputs), LENGTH, *_named(config, SOUND), *FORM), **arrays)
+    made = Weighing((*parts, *FORM), **arrays)
     width = len(made.parts)
     fits = made.weights.ndim == made.gate.ndim == 1 and len(made.weights) + len(made.gate) == width
-    fits = fits and made.parts[len(made.weights) - 1] == LENGTH
     fits = fits and made.bias.shape == made.gate_bias.shape == ()
     fits = fits and made.mean.shape == made.spread.shape == made.usual.shape == (width,)
     if not fits or not all(np.isfinite(each).all() for each in arrays.values()):
@@ -126,7 +123,9 @@ def open_judge(source: str = CHECKPOINT, run: Run | None = None) -> Judge:
 def _open_judge(source: str, cache: Path) -> Judge:
     checkpoint = open_checkpoint(source, "unified", Run(cache=cache))
     path = checkpoint.path(WEIGHTS)
-    weighings: dict[str, Weighing] = {inputs: read_weighing(path, inputs, checkpoint.config) for inputs in INPUTS}
+    weighings: dict[str, Weighing] = {
+        inputs: read_weighing(path, inputs, parts_of(checkpoint.config, inputs)) for inputs in INPUTS
+    }
     checkpoint.check_probe(lambda inputs: probe_outputs(weighings, inputs), 1e-6)
     return Judge(checkpoint, weighings)
 

@@ -16,21 +16,21 @@ class Config(TrainConfig):
     model.safetensors. `--corpus FILE` adds sentences of other kinds, a source of its own each.
     """
 
-    epochs: Count = 9
+    epochs: Count = 12
     """How many at most."""
-    steps: Count = 400
+    steps: Count = 320
     """In an epoch."""
     batch: Count = 48
     """Sentences in a step, each beside itself broken."""
     learning_rate: Annotated[float, Meta(gt=0)] = 2e-4
     """Of the first epoch."""
-    decay: Annotated[float, Meta(gt=0, le=1)] = 0.72
+    decay: Annotated[float, Meta(gt=0, le=1)] = 0.8
     """The learning rate is multiplied by it after each epoch."""
     weight_decay: Annotated[float, Meta(ge=0)] = 0.01
     """Of AdamW."""
     average: Share = 0.99
     """Validated and kept is a running mean of the weights."""
-    layers: Count = 3
+    layers: Count = 4
     """Of MiniLM, from below."""
     sources: tuple[str, ...] = ("coco", "flickr8k", "flickr30k")
     """Captions of people; a caption of each source is drawn as often."""
@@ -38,7 +38,7 @@ class Config(TrainConfig):
     """Of a source, at most; 0: all."""
     short: Share = 0.1
     """Share of sentences that are drawn among those of at most five words; there are few, and they too are sound."""
-    several: Share = 0.2
+    several: Share = 0.12
     """Share that is two or three captions of a picture, or sentences of a text, in a row."""
     inventories: Share = 0.05
     """Share that a system could have said that fills in a form: things counted, then where they are."""

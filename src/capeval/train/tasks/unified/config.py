@@ -35,7 +35,7 @@ class Config(TrainConfig):
     """How much the order of captions by their likeness to another caption counts, where there are references."""
     spared: Annotated[float, Meta(gt=0, lt=1)] = 0.99
     """Share of people's captions from which soundness takes nothing, at the least."""
-    strictness: Annotated[float, Meta(gt=0)] = 3.0
+    strictness: Annotated[float, Meta(gt=0)] = 2.0
     """How steeply soundness falls for what it does not spare."""
     people: tuple[str, ...] = ("flickr8k", "flickr30k")
     """Sources, beside the judged captions, of what people write; so that other manners of writing are spared too."""

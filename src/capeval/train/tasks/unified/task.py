@@ -18,21 +18,12 @@ from capeval.corpus import Corpus
 from capeval.errors import DataError
 from capeval.io.features import open_features
 from capeval.metrics.composite import Composite
-from capeval.metrics.unified import as_long, form
+from capeval.metrics.unified import form
 from capeval.models.unified import Gate, Unified
 from capeval.perturb.worse import BROKEN, JOINED, WRONG, Worsener, tagged
 from capeval.registry import parse
-from capeval.runtime.unified import (
-    FORM,
-    INPUTS,
-    LENGTH,
-    SOUND,
-    WEIGHTS,
-    Weighing,
-    probe_outputs,
-    read_weighing,
-    weighed,
-)
+from capeval.runtime.unified import FORM, INPUTS, SOUND, WEIGHTS, Weighing, probe_outputs, read_weighing, weighed
+from capeval.runtime.unified import parts_of as parts_named
 from capeval.text.tokenize import tokenize
 from capeval.train.batching import count_of, parts_of
 from capeval.train.checkpoint import write_bytes
@@ -45,8 +36,8 @@ from capeval.train.tasks.unified.config import Config
 from capeval.types import Array, Dataset, Flags, Longs, Sample
 
 _ONE_WORD, _HALF, _OTHER = "one word", "half", "other"
-_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, _HALF, *WRONG, JOINED)
-"""How captions are made worse; words in disorder, random words, halves and other pictures' captions twice as often."""
+_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, *WRONG, JOINED)
+"""How captions are made worse; words in disorder, random words and captions of other pictures twice as often."""
 _PARTLY = (*WRONG, JOINED, _HALF, "cut")
 _PARTLY_IS_WORTH = 0.6
 """What a caption with something wrong in it, or one that stops short, keeps of its score."""
@@ -57,10 +48,6 @@ _SHARPNESS = 2.0
 _SURE = 1e-4
 _ELSEWHERE = 2000
 """Captions of each other source by which soundness is measured."""
-_USUAL = "as_usual"
-"""The length beside usual captions, which counts where there are no references."""
-_NUMBERS = (LENGTH, _USUAL, *FORM)
-"""What is known of each caption beside the parts' scores."""
 _PICTURES = "pictures"
 """The input for which likeness to another caption says nothing."""
 
@@ -109,15 +96,13 @@ class UnifiedTask(Task[Unified]):
 
     def _places(self) -> dict[str, list[int]]:
         """Which columns are weighed for each input, and for soundness."""
-        wanted: dict[str, tuple[str, ...]] = {
-            name: (*getattr(self.config, name), _USUAL if name == _PICTURES else LENGTH) for name in INPUTS
-        }
+        wanted: dict[str, tuple[str, ...]] = {name: getattr(self.config, name) for name in INPUTS}
         wanted[SOUND] = (*self.config.sound, *FORM)
         return {name: [self._columns.index(part) for part in parts] for name, parts in wanted.items()}
 
     @property
     def _columns(self) -> tuple[str, ...]:
-        return (*self.parts, *_NUMBERS)
+        return (*self.parts, *FORM)
 
     def of_fewer(self, config: Config) -> UnifiedTask:
         """The same with other settings, and parts that are all among its own: nothing is scored again."""
@@ -144,7 +129,7 @@ class UnifiedTask(Task[Unified]):
             metric, names = parse(expression)
             assert not isinstance(metric, Composite) or metric.parts
             columns.append(metric.per_sample(corpus.stats(metric))[:, metric.info.names.index(names[0])])
-        every = np.column_stack([*columns, as_long(corpus, True), as_long(corpus, False), form(corpus)])
+        every = np.column_stack([*columns, form(corpus)])
         values, alike = np.split(every, [len(rows) + len(of)])
         said, likeness = (np.array([row.score for row in several]) for several in (rows, beside))
         is_judged = np.arange(len(values)) < len(rows)
@@ -346,7 +331,8 @@ class UnifiedTask(Task[Unified]):
     def probe(self, folder: Path) -> tuple[Arrays, Arrays]:
         random = np.random.default_rng(0)
         weighings: dict[str, Weighing] = {
-            name: read_weighing(folder / WEIGHTS, name, config_to_dict(self.config)) for name in INPUTS
+            name: read_weighing(folder / WEIGHTS, name, parts_named(config_to_dict(self.config), name))
+            for name in INPUTS
         }
         inputs: Arrays = {name: random.random((5, len(each.parts))) for name, each in weighings.items()}
         return inputs, probe_outputs(weighings, inputs)
