@@ -16,7 +16,7 @@ class Config(TrainConfig):
     model.safetensors. `--corpus FILE` adds sentences of other kinds, a source of its own each.
     """
 
-    epochs: Count = 12
+    epochs: Count = 9
     """How many at most."""
     steps: Count = 320
     """In an epoch."""

@@ -31,7 +31,7 @@ class Config(TrainConfig):
     """How much it counts that those among them which are sound sentences score lower, beside people's order."""
     good: Annotated[float, Meta(gt=0, lt=1)] = 0.8
     """Above this score of people a caption is good: how likely that is decides the scale."""
-    likeness: Weight = 1.0
+    likeness: Weight = 2.0
     """How much the order of captions by their likeness to another caption counts, where there are references."""
     spared: Annotated[float, Meta(gt=0, lt=1)] = 0.99
     """Share of people's captions from which soundness takes nothing, at the least."""
