@@ -22,11 +22,38 @@ _BLOCK = 512
 
 
 @dataclass(frozen=True)
-class Sight(Metric):
-    """`checkpoint`: the folder of a network of your own; `meaning`: that of the sentence encoder it goes with."""
+class ByDualEncoder(Metric):
+    """What the metrics of pictures and captions in one space share.
+
+    `checkpoint`: the folder of a network of your own; `meaning`: that of the sentence encoder it goes with.
+    """
 
     checkpoint: str = ""
     meaning: str = ""
+
+    def trained_on(self) -> tuple[str, ...]:
+        from capeval.runtime.meaning import open_trained as open_encoder
+
+        encoder = open_encoder(self.meaning or "meaning").facts.get("trained_on", ())
+        return tuple(dict.fromkeys([*self._checkpoint().facts.get("trained_on", ()), *encoder]))
+
+    def per_sample(self, stats: Array) -> Array:
+        return stats
+
+    def _network(self, run: Run) -> Network:
+        from capeval.runtime.sight import open_sight
+
+        return open_sight(self.checkpoint or "sight", self.meaning, run)
+
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
+        from capeval.runtime.sight import open_trained
+
+        return open_trained(self.checkpoint or "sight", run)
+
+
+@dataclass(frozen=True)
+class Sight(ByDualEncoder):
+    """A caption beside its picture."""
 
     info: ClassVar[Info] = Info(
         name="sight",
@@ -37,12 +64,6 @@ class Sight(Metric):
         revision=3,
     )
 
-    def trained_on(self) -> tuple[str, ...]:
-        from capeval.runtime.meaning import open_trained as open_encoder
-
-        encoder = open_encoder(self.meaning or "meaning").facts.get("trained_on", ())
-        return tuple(dict.fromkeys([*self._checkpoint().facts.get("trained_on", ()), *encoder]))
-
     def encoders(self, run: Run) -> tuple[str, ...]:
         return tuple(filter(None, [self._checkpoint(run).encoder]))
 
@@ -51,9 +72,6 @@ class Sight(Metric):
 
     def signature_extras(self, run: Run) -> dict[str, Any]:
         return {"checkpoint": self._checkpoint(run).digest, "encoder": self._checkpoint(run).encoder or "own"}
-
-    def per_sample(self, stats: Array) -> Array:
-        return stats
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: the score; 0 for a caption without words."""
@@ -74,16 +92,6 @@ class Sight(Metric):
         scores = network.fit(network.cosines(captions, place, seen, corpus.image_number))
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words, scores, 0.0)[:, None]
-
-    def _network(self, run: Run) -> Network:
-        from capeval.runtime.sight import open_sight
-
-        return open_sight(self.checkpoint or "sight", self.meaning, run)
-
-    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
-        from capeval.runtime.sight import open_trained
-
-        return open_trained(self.checkpoint or "sight", run)
 
 
 def read_once(network: Network, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Floats, Longs]:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from capeval.corpus import Corpus
 from capeval.metrics.beside import Beside
-from capeval.metrics.sight import read_once
+from capeval.metrics.sight import ByDualEncoder, read_once
 from capeval.run import Run
-from capeval.types import Array, Info, Metric
-
-if TYPE_CHECKING:
-    from capeval.runtime.checkpoint import Checkpoint
-    from capeval.runtime.sight import Sight as Network
+from capeval.types import Array, Info
 
 
 @dataclass(frozen=True)
-class SightText(Metric):
-    """`checkpoint`: the folder of a network of your own; `meaning`: that of the sentence encoder it goes with."""
-
-    checkpoint: str = ""
-    meaning: str = ""
+class SightText(ByDualEncoder):
+    """A caption beside each of its references."""
 
     info: ClassVar[Info] = Info(
         name="sight_text",
@@ -32,17 +25,8 @@ class SightText(Metric):
         citation="ours; as RefCLIPScore (Hessel et al. 2021) does with CLIP's captions",
     )
 
-    def trained_on(self) -> tuple[str, ...]:
-        from capeval.runtime.meaning import open_trained as open_encoder
-
-        encoder = open_encoder(self.meaning or "meaning").facts.get("trained_on", ())
-        return tuple(dict.fromkeys([*self._checkpoint().facts.get("trained_on", ()), *encoder]))
-
     def signature_extras(self, run: Run) -> dict[str, Any]:
         return {"checkpoint": self._checkpoint(run).digest}
-
-    def per_sample(self, stats: Array) -> Array:
-        return stats
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: the score; 0 for a caption without words."""
@@ -51,13 +35,3 @@ class SightText(Metric):
         captions, place = read_once(network, corpus, np.arange(len(corpus.captions)))
         cosines = network.cosines(captions, place[beside.one], captions, place[beside.other])
         return beside.means(np.clip(cosines, 0, 1))[:, None]
-
-    def _network(self, run: Run) -> Network:
-        from capeval.runtime.sight import open_sight
-
-        return open_sight(self.checkpoint or "sight", self.meaning, run)
-
-    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
-        from capeval.runtime.sight import open_trained
-
-        return open_trained(self.checkpoint or "sight", run)

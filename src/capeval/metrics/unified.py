@@ -29,7 +29,8 @@ SAYS = {
 SOUNDS = ("fluency",)
 """The part that tells whether it is a sound sentence."""
 PARTS = {inputs: (*says, *SOUNDS) for inputs, says in SAYS.items()}
-_SHORTEST, _LONGEST, _FRESH = 2, 25, 0.75
+_FRESH = 0.55
+"""Share of pairs of words that must be said for the first time; a caption that is said twice has a little less."""
 _CHOICES = ("auto", "none")
 
 
@@ -83,7 +84,7 @@ class Unified(Composite):
         return parts_of(self._judge().checkpoint.config, self._inputs) if self.checkpoint else PARTS[self._inputs]
 
     def stats(self, corpus: Corpus) -> Array:
-        """The parts' scores, and three numbers of the caption's form; rows of -1 for a caption without words."""
+        """The parts' scores, and a number of the caption's form; rows of -1 for a caption without words."""
         found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words[:, None], found, -1.0)
@@ -134,12 +135,11 @@ class Unified(Composite):
 
 
 def form(corpus: Corpus) -> Array:
-    """Of each candidate: whether it is long enough, short enough, and does not repeat itself; from 0 to 1."""
+    """Of each candidate, from 0 to 1: how far it does not repeat itself; 0 without words."""
     used, place = np.unique(corpus.rows.candidate, return_inverse=True)
-    found = np.zeros((len(used), 3))
+    found = np.zeros((len(used), 1))
     for row, words in enumerate(corpus.texts(used)):
         if words:
             pairs = list(pairwise(words))
-            fresh = min(1.0, len(set(pairs)) / len(pairs) / _FRESH) if pairs else 1.0
-            found[row] = min(1.0, len(words) / _SHORTEST), min(1.0, _LONGEST / len(words)), fresh
+            found[row] = min(1.0, len(set(pairs)) / len(pairs) / _FRESH) if pairs else 1.0
     return found[place]

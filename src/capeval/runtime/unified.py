@@ -25,8 +25,8 @@ INPUTS: tuple[Inputs, ...] = ("both", "references", "pictures")
 """What there is beside the candidate; each has weights of its own, all on one scale."""
 SOUND = "sound"
 """The metrics that say whether a sentence is sound, the same for every kind of input."""
-FORM = ("long_enough", "short_enough", "fresh")
-"""What is known of every caption: at least two words, at most 25, and few pairs of words said again."""
+FORM = ("fresh",)
+"""What is known of every caption: that it does not say most pairs of words again."""
 _ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
 _AS_THEY_ARE = (*FORM, "sight_text", "tiger", "tiger_rrs", "tiger_wds")
 _SURE = 0.002

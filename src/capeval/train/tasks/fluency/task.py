@@ -185,11 +185,8 @@ class _Source(NamedTuple):
 
     def several(self, row: int, random: np.random.Generator) -> Tagged:
         """The sentence and one or two more that belong to it, in any order; fewer, if it has no others."""
-        begin, end = (
-            np.searchsorted(self.group, self.group[row], "left"),
-            np.searchsorted(self.group, self.group[row], "right"),
-        )
-        others = [place for place in range(int(begin), int(end)) if place != row]
+        begin, end = np.searchsorted(self.group, [self.group[row], self.group[row] + 1]).tolist()
+        others = [place for place in range(begin, end) if place != row]
         some = random.permutation(others)[: int(random.integers(1, 3))].tolist() if others else []
         found = in_a_row([self.sentences[place] for place in [row, *some]])
         return found if len(found.words) <= _LONGEST else self.sentences[row]
