@@ -40,6 +40,17 @@ def test_short_sentences_are_sound_too() -> None:
     assert short.min() > scores("dogs two play", "man a running", "red a bus", "a cat on a", "cat couch on a a").max()
 
 
+def test_several_sentences_and_inventories_are_sound_too() -> None:
+    sound = scores(
+        "a brown dog runs across the wet sand the dog has a ball in its mouth",
+        "two people are sitting on a bench they look at the sea",
+        "this is a picture of one dog one person and one sofa the brown dog is near the sofa",
+        "cars",
+    )
+    assert sound.min() > 0.5
+    assert sound.min() > scores("a brown dog runs across the wet sand dog the a has ball mouth its in")[0]
+
+
 def test_a_word_that_disturbs_has_a_negative_share() -> None:
     (found,) = explain(Fluency(), ["a", "brown", "dog", "the", "runs", "across", "the", "wet", "sand"], [], Run())
     share = [float(row[2]) for row in found.rows]

@@ -366,8 +366,8 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     gate, broken = task.build().gate, task.fitted.values[task.fitted.is_broken]
     written = (task.fitted.values[task.fitted.is_judged], *task._heard)
     odds = [gate.odds(task._given(people)["sound"]) for people in written]
-    # In the source that fares worst, 99 of 100 captions are spared, and no more.
-    assert float(min(torch.quantile(each, 0.01) for each in odds)) == pytest.approx(0, abs=1e-3)
+    # In the source that fares worst, 995 of 1,000 captions are spared, and no more.
+    assert float(min(torch.quantile(each, 0.005) for each in odds)) == pytest.approx(0, abs=1e-3)
     assert gate(task._given(broken)["sound"]).mean() < 0.5
     drawn = next(iter(task.batches(1, np.random.default_rng(0))))
     sizes = [len(drawn[key]) for key in ("any", "others", "worse", "worse", "likeness")]
