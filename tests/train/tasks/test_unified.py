@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,10 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     # In the source that fares worst, 995 of 1,000 captions are spared, and no more.
     assert float(min(torch.quantile(each, 0.005) for each in odds)) == pytest.approx(0, abs=1e-3)
     assert gate(task._given(broken)["sound"]).mean() < 0.5
+    steeper = task.of_fewer(replace(config, strictness=3 * config.strictness)).build().gate
+    for people, before in zip(written, odds):
+        assert torch.allclose(steeper.odds(task._given(people)["sound"]), 3 * before, rtol=1e-3, atol=1e-3)
+    _check_that_kinds_count_the_same(task)
     drawn = next(iter(task.batches(1, np.random.default_rng(0))))
     sizes = [len(drawn[key]) for key in ("any", "others", "worse", "worse", "likeness")]
     assert len(drawn["both"]) == len(drawn["sound"]) == sum(sizes)
@@ -387,3 +392,21 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
             more = values.copy()
             more[:, part] += random.random(40) * (1 - more[:, part])
             assert (weighing.scores(more) >= weighing.scores(values) - 1e-12).all()
+
+
+def _check_that_kinds_count_the_same(task: UnifiedTask) -> None:
+    """The scale is the same if there are three times as many captions that were written for their picture."""
+    rows = task.fitted
+    own = np.flatnonzero(rows.is_own)
+    again = np.concatenate([np.arange(len(rows.values)), own, own])
+    more = task.of_fewer(task.config)
+    more.fitted = rows._replace(
+        values=rows.values[again], targets=rows.targets[again], is_judged=rows.is_judged[again],
+        is_own=rows.is_own[again], is_broken=rows.is_broken[again], of=rows.of[again],
+    )  # fmt: skip
+    one, other = task.build(), task.build()
+    task._calibrate(one)
+    more._calibrate(other)
+    for name in INPUTS:
+        assert torch.allclose(one.weighings[name].weights, other.weighings[name].weights, rtol=0.02), name
+        assert not torch.allclose(one.weighings[name].weights, task.build().weighings[name].weights, rtol=0.02), name

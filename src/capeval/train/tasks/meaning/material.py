@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capeval.perturb.worse import BROKEN, JOINED, WRONG, Tagged, Worsener, tagged
+from capeval.perturb.worse import JOINED, WRONG, Tagged, Worsener, tagged
 from capeval.run import Run
 from capeval.text.tokenize import tokenize
 from capeval.train.data import captions, some_of
@@ -16,6 +16,8 @@ from capeval.train.task import Inputs
 from capeval.train.tasks.meaning.config import Config
 
 Words = Sequence[str]
+_BROKEN = ("permuted", "replaced", "repeated", "padded", JOINED, "listed", "cut")
+"""As the encoder that comes with capeval has learned: to it captions that were joined are broken."""
 _OFTEN = {"permuted": 4, "replaced": 2, "cut": 2}
 """Permuted words are the hardest to hear."""
 
@@ -57,8 +59,7 @@ class Beside:
         return len(self.captions)
 
     def draw(self, worsener: Worsener, broken: float, random: np.random.Generator) -> Item:
-        often = [kind for kind in BROKEN for _ in range(_OFTEN.get(kind, 1))]
-        kinds = often if random.random() < broken else (*WRONG, JOINED)
+        kinds = [kind for kind in _BROKEN for _ in range(_OFTEN.get(kind, 1))] if random.random() < broken else WRONG
         while True:
             number, other = random.integers(len(self), size=2).tolist()
             kind = kinds[int(random.integers(len(kinds)))]
@@ -67,7 +68,7 @@ class Beside:
             worse = worsener.worse(kind, self.tagged[number], self.known[number], self.captions[other][-1], random)
             if worse is not None:
                 beside = several[1 + int(random.integers(len(several) - 1))]
-                return Item(beside, several[0], worse, kind in BROKEN)
+                return Item(beside, several[0], worse, kind in _BROKEN)
 
 
 def tokenised_pairs(rows: Sequence[Judged], run: Run) -> list[Pair]:
