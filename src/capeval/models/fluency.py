@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from capeval.models.meaning import EncoderShape, Trunk, sound_head, with_minilm
+from capeval.models.meaning import EncoderShape, Trunk, with_minilm
+
+_INNER = 128
 
 
 class Listener(Trunk):
@@ -16,7 +18,8 @@ class Listener(Trunk):
 
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__(shape)
-        self.sound = sound_head(shape.width)
+        # From the mean of states and the first one.
+        self.sound = nn.Sequential(nn.Linear(2 * shape.width, _INNER), nn.Tanh(), nn.Linear(_INNER, 1))
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         states, mean = self.pooled(tokens, lengths)

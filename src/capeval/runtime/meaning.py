@@ -213,5 +213,6 @@ def encoder_outputs(folder: Path, inputs: Mapping[str, npt.NDArray[Any]]) -> Arr
 
 
 def _outputs(session: Any, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    names = ["sentences", "sounds"]
+    # Whatever is said of whole captions; encoders of older versions also say how they sound.
+    names = [each.name for each in session.get_outputs() if each.name not in ("states", "words")]
     return dict(zip(names, session.run(names, {"tokens": inputs["tokens"]}), strict=True))

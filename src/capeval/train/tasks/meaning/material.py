@@ -28,7 +28,6 @@ class Item(NamedTuple):
     beside: Words
     caption: Words
     worse: Words
-    is_broken: bool
 
 
 class Pair(NamedTuple):
@@ -68,7 +67,7 @@ class Beside:
             worse = worsener.worse(kind, self.tagged[number], self.known[number], self.captions[other][-1], random)
             if worse is not None:
                 beside = several[1 + int(random.integers(len(several) - 1))]
-                return Item(beside, several[0], worse, kind in _BROKEN)
+                return Item(beside, several[0], worse)
 
 
 def tokenised_pairs(rows: Sequence[Judged], run: Run) -> list[Pair]:
