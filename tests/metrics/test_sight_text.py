@@ -8,7 +8,8 @@ import pytest
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError
 from capeval.evaluate import evaluate
-from capeval.metrics.sight_text import SightText
+from capeval.metrics.meaning import Meaning
+from capeval.metrics.sight_text import SightText, read_for_both
 from capeval.run import Run
 from capeval.runtime.sight import open_sight
 from capeval.types import Dataset, Sample
@@ -51,3 +52,15 @@ def test_a_caption_scores_alike_in_any_company() -> None:
 def test_references_are_needed() -> None:
     with pytest.raises(CapevalError, match="reference"):
         evaluate(Dataset.from_samples([Sample("1", "1", "a dog")]), ["sight_text"])
+
+
+def test_read_at_once_with_meaning_nothing_changes() -> None:
+    texts = [*(f"a dog number {number} runs on grass" for number in range(40)), "", REFERENCES[0], "a cat"]
+    dataset = Dataset.from_samples([Sample(str(i), str(i), text, REFERENCES) for i, text in enumerate(texts)])
+    alone, together, half = Corpus(dataset), Corpus(dataset), Corpus(dataset)
+    read_for_both(together)
+    half.stats(Meaning())
+    read_for_both(half)  # one of the two has read all already
+    for metric in (Meaning(), SightText()):
+        for shared in (together, half):
+            np.testing.assert_array_equal(alone.stats(metric), shared.stats(metric))

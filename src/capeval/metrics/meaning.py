@@ -17,7 +17,7 @@ from capeval.types import Array, Explanation, Info, Metric, Picture, Word
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
     from capeval.runtime.meaning import Meaning as Encoder
-    from capeval.runtime.meaning import Read
+    from capeval.runtime.meaning import Read, Readings
 
 _SENTENCES, _WORDS = 0, 1
 # Cosines from which words count as the same, and as near, where they are shown.
@@ -102,10 +102,14 @@ class Meaning(Metric):
 
 def read_once(encoder: Encoder, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Read, npt.NDArray[np.int64]]:
     """What the encoder reads of some captions of a corpus, each once, and where each is in that."""
+    return readings(encoder, corpus).of(captions, corpus.texts, corpus.threads)
+
+
+def readings(encoder: Encoder, corpus: Corpus) -> Readings:
+    """What the encoder has read of a corpus so far."""
     from capeval.runtime.meaning import Readings
 
-    key = ("readings", encoder.checkpoint.digest)
-    return corpus.memo(key, lambda: Readings(encoder, len(corpus.captions))).of(captions, corpus.texts, corpus.threads)
+    return corpus.memo(("readings", encoder.checkpoint.digest), lambda: Readings(encoder, len(corpus.captions)))
 
 
 def _marked(words: Sequence[str], encoder: Encoder, rows: Sequence[tuple[str | float, ...]]) -> tuple[Word, ...]:

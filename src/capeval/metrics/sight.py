@@ -15,6 +15,7 @@ from capeval.types import Array, Floats, Info, Longs, Metric
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
+    from capeval.runtime.sight import Readings
     from capeval.runtime.sight import Sight as Network
 
 # Pictures whose regions are held at a time.
@@ -96,7 +97,11 @@ class Sight(ByDualEncoder):
 
 def read_once(network: Network, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Floats, Longs]:
     """The vectors of some captions of a corpus, each read once, and where each is among them."""
+    return readings(network, corpus).of(captions, corpus.texts, corpus.threads)
+
+
+def readings(network: Network, corpus: Corpus) -> Readings:
+    """What the network has read of a corpus so far."""
     from capeval.runtime.sight import Readings
 
-    key = ("sight", network.checkpoint.digest)
-    return corpus.memo(key, lambda: Readings(network, len(corpus.captions))).of(captions, corpus.texts, corpus.threads)
+    return corpus.memo(("sight", network.checkpoint.digest), lambda: Readings(network, len(corpus.captions)))

@@ -9,7 +9,8 @@ import numpy as np
 
 from capeval.corpus import Corpus
 from capeval.metrics.beside import Beside
-from capeval.metrics.sight import ByDualEncoder, read_once
+from capeval.metrics.meaning import readings as encoder_readings
+from capeval.metrics.sight import ByDualEncoder, read_once, readings
 from capeval.run import Run
 from capeval.types import Array, Info
 
@@ -35,3 +36,14 @@ class SightText(ByDualEncoder):
         captions, place = read_once(network, corpus, np.arange(len(corpus.captions)))
         cosines = network.cosines(captions, place[beside.one], captions, place[beside.other])
         return beside.means(np.clip(cosines, 0, 1))[:, None]
+
+
+def read_for_both(corpus: Corpus) -> None:
+    """Reads all captions for `meaning` and for `sight_text` at once, where both will ask for them."""
+    network = SightText()._network(corpus.run)
+    ours, theirs = readings(network, corpus), encoder_readings(network.meaning, corpus)
+    every = np.arange(len(corpus.captions))
+    new = np.intersect1d(ours.new(every), theirs.new(every))
+    read, vectors = network.read_both(corpus.texts(new), corpus.threads)
+    theirs.add(new, read)
+    ours.add(new, vectors)

@@ -13,6 +13,7 @@ from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
 from capeval.metrics.composite import Composite
 from capeval.metrics.explaining import leave_one_out
+from capeval.metrics.sight_text import read_for_both
 from capeval.run import Progress, Run
 from capeval.types import Array, Explanation, Info, Metric, Picture
 
@@ -85,6 +86,8 @@ class Unified(Composite):
 
     def stats(self, corpus: Corpus) -> Array:
         """The parts' scores, and a number of the caption's form; rows of -1 for a caption without words."""
+        if {"meaning", "sight_text"} <= set(self.made_of()):
+            read_for_both(corpus)
         found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words[:, None], found, -1.0)

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from capeval.models.meaning import EncoderShape, Trunk, with_minilm
-
-_INNER = 128
+from capeval.models.meaning import EncoderShape, Trunk, sound_head, with_minilm
 
 
 class Listener(Trunk):
@@ -18,8 +16,7 @@ class Listener(Trunk):
 
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__(shape)
-        # From the mean of states and the first one.
-        self.sound = nn.Sequential(nn.Linear(2 * shape.width, _INNER), nn.Tanh(), nn.Linear(_INNER, 1))
+        self.sound = sound_head(shape.width)
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         states, mean = self.pooled(tokens, lengths)

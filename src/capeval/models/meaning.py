@@ -1,4 +1,4 @@
-"""A sentence encoder for captions, on MiniLM: a vector of the sentence, and one of each word."""
+"""A sentence encoder for captions, on MiniLM: a vector of the sentence, one of each word, and how human it sounds."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class Read(NamedTuple):
     """[n, width], each of length 1."""
     words: Tensor
     """[n, pieces, word width], each of length 1, zeros where there is no piece."""
+    sounds: Tensor
+    """[n]: logits of "a person would write so"."""
 
 
 class Layer(nn.Module):
@@ -107,11 +109,12 @@ class Trunk(nn.Module):
 
 
 class Encoder(Trunk):
-    """MiniLM with a head for words."""
+    """MiniLM with three heads."""
 
     def __init__(self, shape: EncoderShape, dropout: float = 0.0) -> None:
         super().__init__(shape, dropout)
         self.word = nn.Linear(shape.width, shape.word_width, bias=False)
+        self.sound = sound_head(shape.width)
         # From a cosine to log odds of "the same", of sentences and of words.
         self.slopes = nn.Parameter(torch.tensor([8.0, 8.0]))
         self.offsets = nn.Parameter(torch.tensor([-4.0, -4.0]))
@@ -120,7 +123,13 @@ class Encoder(Trunk):
         states, mean = self.pooled(tokens, lengths)
         # Words that are not there stay zeros.
         words = F.normalize(self.word(states), dim=-1)
-        return Read(states, F.normalize(mean, dim=-1), words)
+        sounds = self.sound(torch.cat([mean, states[:, 0]], -1))[:, 0]
+        return Read(states, F.normalize(mean, dim=-1), words, sounds)
+
+
+def sound_head(width: int) -> nn.Sequential:
+    """From the mean of states and the first one to the log odds of "a person would write so"."""
+    return nn.Sequential(nn.Linear(2 * width, 128), nn.Tanh(), nn.Linear(128, 1))
 
 
 def load_minilm(folder: Path, word_width: int, dropout: float = 0.0) -> Encoder:

@@ -30,6 +30,8 @@ _ROWS = 16
 _PAIRS = 256
 
 Texts = Callable[[npt.NDArray[Any]], Sequence[Sequence[str]]]
+Beside = Callable[[Rows, Floats], None]
+"""Takes what the encoder knows of each piece of some captions: their rows, and [rows, pieces, width]."""
 
 
 class Read(NamedTuple):
@@ -72,8 +74,11 @@ class Meaning:
         self._session = checkpoint.session(ENCODER, threads=1)
         checkpoint.check_probe(lambda inputs: _outputs(self._session, inputs), _TOLERANCE)
 
-    def read(self, texts: Sequence[Sequence[str]], threads: int = 1) -> Read:
-        """Tokenised captions; one without words has no pieces, and a vector of zeros."""
+    def read(self, texts: Sequence[Sequence[str]], threads: int = 1, beside: Beside | None = None) -> Read:
+        """Tokenised captions; one without words has no pieces, and a vector of zeros.
+
+        `beside` is given the states of those that have words, so that who needs both need not read twice.
+        """
         tokens, lengths = self.pieces.encode(texts)
         inner = np.maximum(lengths - 2, 0)
         offsets = np.concatenate([[0], np.cumsum(inner)]).astype(np.int64)
@@ -82,7 +87,10 @@ class Meaning:
         words = np.empty((int(offsets[-1]), word_width), np.float32)
 
         def block(rows: Rows) -> None:
-            sentences[rows], found = self._run(["sentences", "words"], tokens, lengths, rows)
+            names = ["sentences", "words", *(["states"] if beside else [])]
+            sentences[rows], found, *states = self._run(names, tokens, lengths, rows)
+            if beside:
+                beside(rows, states[0])
             for row, its in zip(rows.tolist(), found):
                 words[offsets[row] : offsets[row + 1]] = its[1:-1]
 
@@ -135,12 +143,19 @@ class Readings:
 
     def of(self, captions: npt.NDArray[Any], texts: Texts, threads: int) -> tuple[Read, npt.NDArray[np.int64]]:
         """What was read so far, and where in it each of these captions is; `texts` gives the words of some."""
-        new = captions[self._place[captions] < 0]
+        new = self.new(captions)
         if len(new) or self._read is None:
-            read = self._encoder.read(texts(new), threads)
-            self._place[new] = np.arange(len(new)) + (0 if self._read is None else len(self._read.sentences))
-            self._read = read if self._read is None else self._read.and_more(read)
+            self.add(new, self._encoder.read(texts(new), threads))
+        assert self._read is not None
         return self._read, self._place[captions]
+
+    def new(self, captions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Those among them that were not read yet."""
+        return np.compress(self._place[captions] < 0, captions)
+
+    def add(self, captions: npt.NDArray[Any], read: Read) -> None:
+        self._place[captions] = np.arange(len(captions)) + (0 if self._read is None else len(self._read.sentences))
+        self._read = read if self._read is None else self._read.and_more(read)
 
 
 _TOLERANCE = 0.05
@@ -213,6 +228,5 @@ def encoder_outputs(folder: Path, inputs: Mapping[str, npt.NDArray[Any]]) -> Arr
 
 
 def _outputs(session: Any, inputs: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    # Whatever is said of whole captions; encoders of older versions also say how they sound.
-    names = [each.name for each in session.get_outputs() if each.name not in ("states", "words")]
+    names = ["sentences", "sounds"]
     return dict(zip(names, session.run(names, {"tokens": inputs["tokens"]}), strict=True))

@@ -15,7 +15,7 @@ from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
-from capeval.runtime.meaning import Meaning, Texts, open_meaning
+from capeval.runtime.meaning import Meaning, Read, Texts, open_meaning
 from capeval.runtime.session import open_session
 from capeval.types import Array, Floats, Longs
 
@@ -54,12 +54,25 @@ class Sight:
             lengths = np.array([len(each) for each in states])
 
             def block(rows: Rows, states: list[Floats] = states, start: int = start) -> None:
-                given = np.stack([states[row] for row in filled(rows, _ROWS).tolist()])
-                (read,) = self._captions.run(None, {"states": given})
-                found[start + rows] = read[: len(rows)]
+                found[start + rows] = self._heard(np.stack([states[row] for row in rows.tolist()]))
 
             for_each(block, [rows for rows in of_one_length(lengths, lambda _: _ROWS) if lengths[rows[0]]], threads)
         return found
+
+    def read_both(self, texts: Sequence[Sequence[str]], threads: int = 1) -> tuple[Read, Floats]:
+        """What the sentence encoder alone reads, and the vectors, for the price of one."""
+        found = np.zeros((len(texts), self.width), np.float32)
+
+        def beside(rows: Rows, states: Floats) -> None:
+            found[rows] = self._heard(states)
+
+        return self.meaning.read(texts, threads, beside), found
+
+    def _heard(self, states: Floats) -> Floats:
+        """Vectors of a few captions of one length."""
+        (read,) = self._captions.run(None, {"states": states[filled(np.arange(len(states)), _ROWS)]})
+        vectors: Floats = read[: len(states)]
+        return vectors
 
     def look(self, vectors: Floats, regions: Floats, threads: int = 1) -> Floats:
         """[n, width] of pictures."""
@@ -98,11 +111,18 @@ class Readings:
 
     def of(self, captions: npt.NDArray[Any], texts: Texts, threads: int) -> tuple[Floats, Longs]:
         """The vectors so far, and where among them each of these captions is; `texts` gives the words of some."""
-        new = np.unique(captions[self._place[captions] < 0])
+        new = self.new(captions)
         if len(new):
-            self._place[new] = len(self._vectors) + np.arange(len(new))
-            self._vectors = np.concatenate([self._vectors, self._network.read(texts(new), threads)])
+            self.add(new, self._network.read(texts(new), threads))
         return self._vectors, self._place[captions]
+
+    def new(self, captions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Those among them that were not read yet, each once."""
+        return np.unique(captions[self._place[captions] < 0])
+
+    def add(self, captions: npt.NDArray[Any], vectors: Floats) -> None:
+        self._place[captions] = len(self._vectors) + np.arange(len(captions))
+        self._vectors = np.concatenate([self._vectors, vectors])
 
 
 def open_sight(source: str = CHECKPOINT, meaning: str = "", run: Run | None = None) -> Sight:

@@ -11,8 +11,8 @@ from onnx import TensorProto
 from capeval.models.fluency import Listener
 from capeval.runtime.fluency import NETWORK
 from capeval.train.checkpoint import write_bytes
-from capeval.train.quantise import Dividing, Graph, Measuring, in_float, serialised
-from capeval.train.tasks.meaning.export import numbers_of, trunk
+from capeval.train.quantise import Dividing, Graph, Measuring, serialised
+from capeval.train.tasks.meaning.export import sounds, trunk
 
 
 def export_listener(model: Listener, folder: Path, captions: Sequence[Any]) -> tuple[str, ...]:
@@ -27,11 +27,5 @@ def _graph(model: Listener, kind: Measuring | Dividing) -> Any:
     """Captions of one length [n, pieces] -> `sounds`."""
     graph = Graph()
     states = trunk(graph, model, kind)
-    first = graph.reshape(graph.slice(states, 1, 0, 1), -1, model.shape.width)
-    inner: Any = model.sound[0]
-    outer: Any = model.sound[2]
-    heard = graph.add("Concat", graph.add("ReduceMean", states, axes=[1], keepdims=0), first, axis=-1)
-    heard = graph.add("Tanh", in_float(graph, heard, "sound", numbers_of(inner.weight).T, numbers_of(inner.bias)))
-    heard = in_float(graph, heard, "heard", numbers_of(outer.weight).T, numbers_of(outer.bias))
-    graph.reshape(heard, -1, output="sounds")
+    sounds(graph, model, states, graph.add("ReduceMean", states, axes=[1], keepdims=0))
     return graph.model({"tokens": (TensorProto.INT64, ["n", "pieces"])}, {"sounds": ["n"]})

@@ -14,8 +14,7 @@ Weight = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Config(TrainConfig):
-    """The encoder begins as MiniLM: `--input minilm=FOLDER` names the folder with its model.safetensors. A larger
-    encoder may teach it: `--input teacher=FILE` names what that makes of captions (tools/build_teacher.py)."""
+    """The encoder begins as MiniLM: `--input minilm=FOLDER` names the folder with its model.safetensors."""
 
     epochs: Count = 6
     """How many at most."""
@@ -53,10 +52,8 @@ class Config(TrainConfig):
     """Of the contrast."""
     contrast: Weight = 0.5
     """How much finding the right caption counts, beside what people have judged."""
-    taught: Annotated[int, Meta(ge=0)] = 64
-    """Captions in a step that the teacher alone speaks of; it also speaks of all others that it knows."""
-    teaching: Weight = 2.0
-    """How much it counts that captions are as alike as the teacher finds them."""
+    sound: Weight = 0.5
+    """How much telling human captions from broken ones counts."""
     kept: Share = 0.25
     """Share of MiniLM's own weights in what is validated and exported, the rest being what was trained: between the two
     lies what holds for other captions too (Wortsman et al. 2022)."""

@@ -10,10 +10,11 @@ import numpy as np
 from onnx import TensorProto
 from torch import Tensor
 
+from capeval.models.fluency import Listener
 from capeval.models.meaning import EPSILON, HEAD, Encoder, Trunk
 from capeval.runtime.meaning import ENCODER
 from capeval.train.checkpoint import write_bytes
-from capeval.train.quantise import Dividing, Graph, Measuring, serialised
+from capeval.train.quantise import Dividing, Graph, Measuring, in_float, serialised
 
 
 def export_encoder(model: Encoder, folder: Path, captions: Sequence[Any]) -> tuple[str, ...]:
@@ -25,20 +26,22 @@ def export_encoder(model: Encoder, folder: Path, captions: Sequence[Any]) -> tup
 
 
 def encoder_graph(model: Encoder, kind: Measuring | Dividing) -> Any:
-    """Captions of one length [n, pieces] -> `states`, `sentences`, `words`."""
+    """Captions of one length [n, pieces] -> `states`, `sentences`, `words`, `sounds`."""
     graph = Graph()
     x = trunk(graph, model, kind)
     graph.add("Identity", x, output="states")
     mean = graph.add("ReduceMean", x, axes=[1], keepdims=0)
     graph.add("LpNormalization", mean, output="sentences", axis=-1, p=2)
-    words = graph.add("MatMul", x, graph.constant(numbers_of(model.word.weight).T))
+    words = graph.add("MatMul", x, graph.constant(_of(model.word.weight).T))
     graph.add("LpNormalization", words, output="words", axis=-1, p=2)
+    sounds(graph, model, x, mean)
     return graph.model(
         {"tokens": (TensorProto.INT64, ["n", "pieces"])},
         {
             "states": ["n", "pieces", model.shape.width],
             "sentences": ["n", model.shape.width],
             "words": ["n", "pieces", model.word.out_features],
+            "sounds": ["n"],
         },
     )
 
@@ -51,9 +54,19 @@ def trunk(graph: Graph, model: Trunk, kind: Measuring | Dividing) -> str:
     return x
 
 
+def sounds(graph: Graph, model: Encoder | Listener, states: str, mean: str) -> None:
+    """The output `sounds`."""
+    first = graph.reshape(graph.slice(states, 1, 0, 1), -1, model.shape.width)
+    inner: Any = model.sound[0]
+    outer: Any = model.sound[2]
+    heard = graph.add("Concat", mean, first, axis=-1)
+    heard = graph.add("Tanh", in_float(graph, heard, "sound", _of(inner.weight).T, _of(inner.bias)))
+    graph.reshape(in_float(graph, heard, "heard", _of(outer.weight).T, _of(outer.bias)), -1, output="sounds")
+
+
 def _pieces(graph: Graph, model: Trunk) -> str:
     """Vectors of pieces, stored with 8 bits and a scale each."""
-    vectors = numbers_of(model.pieces.weight)
+    vectors = _of(model.pieces.weight)
     scales = (np.abs(vectors).max(1, keepdims=True) / 127).astype(np.float32)
     rounded = graph.constant(np.rint(vectors / scales), "int8", name="pieces")
     found = graph.add("Cast", graph.add("Gather", rounded, "tokens", axis=0), to=TensorProto.FLOAT)
@@ -63,14 +76,14 @@ def _pieces(graph: Graph, model: Trunk) -> str:
 def _places(graph: Graph, model: Trunk) -> str:
     count = graph.slice(graph.add("Shape", "tokens"), 0, 1, 2)
     start, axis = graph.constant([0], "int64"), graph.constant([0], "int64")
-    return graph.add("Slice", graph.constant(numbers_of(model.places.weight)), start, count, axis)
+    return graph.add("Slice", graph.constant(_of(model.places.weight)), start, count, axis)
 
 
 def _layer(graph: Graph, x: str, number: int, layer: Any, kind: Measuring | Dividing) -> str:
     width = layer.joined.in_features
     heads = width // HEAD
     sides = (layer.query, layer.key, layer.value)
-    weight, bias = (np.concatenate([numbers_of(getattr(side, what)) for side in sides]) for what in ("weight", "bias"))
+    weight, bias = (np.concatenate([_of(getattr(side, what)) for side in sides]) for what in ("weight", "bias"))
     # Queries are divided by the root of a head's width beforehand.
     scale = np.repeat([HEAD**-0.5, 1, 1], width)
     together = kind.linear(graph, x, f"{number}/looks", weight.T * scale, bias * scale)
@@ -88,12 +101,12 @@ def _layer(graph: Graph, x: str, number: int, layer: Any, kind: Measuring | Divi
 
 
 def _linear(graph: Graph, x: str, name: str, linear: Any, kind: Measuring | Dividing) -> str:
-    return kind.linear(graph, x, name, numbers_of(linear.weight).T, numbers_of(linear.bias))
+    return kind.linear(graph, x, name, _of(linear.weight).T, _of(linear.bias))
 
 
 def _norm(graph: Graph, x: str, norm: Any) -> str:
-    return graph.norm(x, numbers_of(norm.weight), numbers_of(norm.bias), EPSILON)
+    return graph.norm(x, _of(norm.weight), _of(norm.bias), EPSILON)
 
 
-def numbers_of(weight: Tensor) -> Any:
+def _of(weight: Tensor) -> Any:
     return weight.detach().double().numpy()

@@ -28,6 +28,7 @@ class Item(NamedTuple):
     beside: Words
     caption: Words
     worse: Words
+    is_broken: bool
 
 
 class Pair(NamedTuple):
@@ -67,7 +68,7 @@ class Beside:
             worse = worsener.worse(kind, self.tagged[number], self.known[number], self.captions[other][-1], random)
             if worse is not None:
                 beside = several[1 + int(random.integers(len(several) - 1))]
-                return Item(beside, several[0], worse)
+                return Item(beside, several[0], worse, kind in _BROKEN)
 
 
 def tokenised_pairs(rows: Sequence[Judged], run: Run) -> list[Pair]:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from capeval.bench.correlation import correlations
 from capeval.errors import DataError
 from capeval.models.meaning import Encoder, Read, load_minilm
-from capeval.perturb.worse import Worsener
+from capeval.perturb.worse import Worsener, tagged
 from capeval.runtime.meaning import SCALES, TOKENIZER, encoder_outputs
 from capeval.runtime.pieces import Pieces
 from capeval.train.checkpoint import write_bytes
@@ -30,27 +30,28 @@ from capeval.train.tasks.meaning.export import export_encoder
 from capeval.train.tasks.meaning.material import (
     Beside,
     Item,
+    broken_captions,
     tokenised_groups,
     tokenised_pairs,
     tokenised_swaps,
 )
-from capeval.train.tasks.meaning.teacher import Teacher
+from capeval.train.tasks.uice_syn.task import area
 
-MINILM, TEACHER = "minilm", "teacher"
-_HEADS = ("word.", "slopes", "offsets")
+MINILM = "minilm"
+_HEADS = ("word.", "sound.", "slopes", "offsets")
 _BESIDE = 2
 _SHARPNESS = 20.0
 _CLEAR = 0.04
 """By how much two human scores, from 0 to 1, must differ for their order to count."""
 _CHUNK = 48
+_HEARD = 600
 _CALIBRATION = 400
-_LEAST = 1e-6
 
 
 class MeaningTask(Task[Encoder]):
     name: ClassVar[str] = "meaning"
     monitor = "chosen"
-    extras = (MINILM, TEACHER)
+    extras = (MINILM,)
 
     def __init__(self, config: Config, inputs: Inputs) -> None:
         self.config: Config = config
@@ -59,7 +60,6 @@ class MeaningTask(Task[Encoder]):
                 "the folder of MiniLM is needed, as `minilm` (docs/metrics/meaning.md)", remedy="training_inputs"
             )
         self.folder = Path(inputs.extra[MINILM])
-        self.teacher = Teacher(Path(inputs.extra[TEACHER])) if TEACHER in inputs.extra else None
         self.pieces = Pieces(self.folder / TOKENIZER, config.pieces)
         self.sources = config.sources
         run = inputs.run
@@ -73,6 +73,10 @@ class MeaningTask(Task[Encoder]):
         self.pairs_there = tokenised_pairs(some_of(judged("sts", "C", inputs.data), some), run)
         self.groups_there = tokenised_groups(some_of(judged("sits", "C", inputs.data), some), run)
         self.swaps_there = tokenised_swaps(some_of(swapped("C", inputs.data), some // 2), run)
+        random = np.random.default_rng(0)
+        sound = tagged([row.one for row in self.pairs_there[:: max(1, len(self.pairs_there) // _HEARD)]], run)
+        self.sound_there = [list(each.words) for each in sound]
+        self.broken_there = broken_captions(sound, self.worsener, ("permuted", "replaced", "permuted", "cut"), random)
 
     def _frequencies(self) -> Any:
         """How much each piece says: the logarithm of how few captions have it; begin and end say nothing."""
@@ -111,7 +115,7 @@ class MeaningTask(Task[Encoder]):
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         assert isinstance(model, Encoder)
         rate, factor = self.config.learning_rate, self.config.heads_factor
-        heads = [*model.word.parameters()]
+        heads = [*model.word.parameters(), *model.sound.parameters()]
         scales = [model.slopes, model.offsets]
         others = {id(each) for each in [*heads, *scales]}
         body = [each for each in model.parameters() if each.requires_grad and id(each) not in others]
@@ -141,8 +145,6 @@ class MeaningTask(Task[Encoder]):
                 *beside, *(item.beside for item in items), *(item.caption for item in items),
                 *(item.worse for item in items),
             ]  # fmt: skip
-            texts += self.teacher.draw(config.taught, random) if self.teacher else []
-            known, taught = self.teacher.of(texts) if self.teacher else ([], np.zeros((0, 1), np.float32))
             tokens, lengths = self.pieces.encode(texts)
             yield {
                 "tokens": torch.from_numpy(tokens),
@@ -150,14 +152,13 @@ class MeaningTask(Task[Encoder]):
                 "weights": torch.from_numpy(self.idf[tokens]),
                 "pair_scores": torch.tensor([pair.score for pair in pairs]),
                 "group_scores": torch.tensor([group.score for group in groups]),
-                "known": torch.tensor(known, dtype=torch.int64),
-                "taught": torch.from_numpy(taught),
+                "broken": torch.tensor([item.is_broken for item in items]),
             }
 
     def _item(self, number: int, random: np.random.Generator) -> Item:
         if random.random() < self.config.swapped and self.swaps:
             caption, worse, others = self.swaps[int(random.integers(len(self.swaps)))]
-            return Item(others[int(random.integers(len(others)))], caption, worse)
+            return Item(others[int(random.integers(len(others)))], caption, worse, False)
         source = self.beside[number % len(self.beside)]
         return source.draw(self.worsener, self.config.broken, random)
 
@@ -166,8 +167,7 @@ class MeaningTask(Task[Encoder]):
         with torch.autocast(batch["tokens"].device.type, torch.bfloat16, enabled=config.bfloat16):
             read = read_captions(model, batch["tokens"], batch["lengths"])
         sizes = [config.pairs] * 2 + [config.groups, config.groups * _BESIDE] + [config.batch] * 3
-        sizes.append(len(batch["tokens"]) - sum(sizes))
-        one, other, caption, several, beside, own, worse, _ = parts(read, batch["weights"], sizes)
+        one, other, caption, several, beside, own, worse = parts(read, batch["weights"], sizes)
         pair_scores, group_scores = batch["pair_scores"], batch["group_scores"]
         total = torch.zeros(())
         for number, alike in enumerate((likeness, word_likeness)):
@@ -189,15 +189,15 @@ class MeaningTask(Task[Encoder]):
                 + F.cross_entropy(fits[:, : config.batch].T / config.temperature, place)
                 + F.softplus((wrong - right) * _SHARPNESS).mean()
             )
-        known = batch["known"]
-        if len(known) > 1:
-            total = total + config.teaching * as_alike(
-                read.sentences[known] @ read.sentences[known].T, batch["taught"] @ batch["taught"].T, config.temperature
-            )
-        return total
+        human = torch.cat([each[3] for each in (one, beside, own)])
+        broken = worse[3][batch["broken"]]
+        heard = F.softplus(-human).mean()
+        if len(broken):
+            heard = heard + F.softplus(broken).mean()
+        return total + config.sound * heard
 
     def validate(self, model: Encoder) -> dict[str, float]:
-        """Rank correlation with people, sentences and words; swapped words."""
+        """Rank correlation with people, sentences and words; swapped words; broken captions told from sound ones."""
         table = Table(self._blended(model), self.pieces, self.idf)
         pairs, groups, swaps = self.pairs_there, self.groups_there, self.swaps_there
         table.read([text for pair in pairs for text in (pair.one, pair.other)])
@@ -214,7 +214,11 @@ class MeaningTask(Task[Encoder]):
             right = table.means([(one, several) for one, _, several in swaps], alike)
             wrong = table.means([(other, several) for _, other, several in swaps], alike)
             found[f"swapped{name}"] = float(((right > wrong) + 0.5 * (right == wrong)).mean())
-        return {"chosen": float(np.mean(list(found.values()))), **found}
+        table.read([*self.sound_there, *self.broken_there])
+        heard = table.sounds(self.sound_there), table.sounds(self.broken_there)
+        found["heard"] = area(*heard)
+        keys = ("sts", "sits", "swapped", "sts_words", "sits_words", "swapped_words", "heard")
+        return {"chosen": float(np.mean([found[key] for key in keys])), **found}
 
     def export(self, model: Encoder, folder: Path) -> tuple[str, ...]:
         model = self._blended(model)
@@ -242,13 +246,12 @@ class MeaningTask(Task[Encoder]):
             "pairs": len(self.pairs),
             "groups": len(self.groups),
             "pictures": sum(map(len, self.beside)),
-            "teacher": self.teacher.digest if self.teacher else None,
             "data": digest_of(tokens, self.idf),
         }
 
 
 Part = Sequence[Tensor]
-"""Sentences, words, weights of words."""
+"""Sentences, words, weights of words, sounds."""
 
 
 def read_captions(model: Encoder, tokens: Tensor, lengths: Tensor) -> Read:
@@ -256,13 +259,18 @@ def read_captions(model: Encoder, tokens: Tensor, lengths: Tensor) -> Read:
     order = torch.argsort(lengths, stable=True)
     chunks = [model(tokens[rows, : int(lengths[rows].max())], lengths[rows]) for rows in order.split(_CHUNK)]
     back = torch.argsort(order)
-    sentences = torch.cat([chunk.sentences for chunk in chunks])[back].float()
-    wide = [F.pad(chunk.words, (0, 0, 0, tokens.shape[1] - chunk.words.shape[1])) for chunk in chunks]
-    return Read(torch.zeros(0), sentences, torch.cat(wide)[back].float())
+    width = tokens.shape[1]
+
+    def whole(kind: int) -> Tensor:
+        wide = [F.pad(chunk[kind], (0, 0, 0, width - chunk[kind].shape[1])) for chunk in chunks]
+        return torch.cat(wide)[back]
+
+    sentences, sounds = (torch.cat([chunk[kind] for chunk in chunks])[back].float() for kind in (1, 3))
+    return Read(torch.zeros(0), sentences, whole(2).float(), sounds)
 
 
 def parts(read: Read, weights: Tensor, sizes: Sequence[int]) -> list[Part]:
-    columns = [each.split(list(sizes)) for each in (read.sentences, read.words, weights)]
+    columns = [each.split(list(sizes)) for each in (read.sentences, read.words, weights, read.sounds)]
     return [tuple(column[place] for column in columns) for place in range(len(sizes))]
 
 
@@ -304,20 +312,6 @@ def ordered(fits: Tensor, scores: Tensor) -> Tensor:
     return torch.logsumexp(torch.cat([torch.zeros(1), (apart * _SHARPNESS)[wrong]]), 0)
 
 
-def as_alike(found: Tensor, wanted: Tensor, temperature: float) -> Tensor:
-    """How far likenesses [n, n] are from the teacher's: in proportion, over all pairs, and which captions are nearest
-    to each."""
-    rows, columns = torch.triu_indices(len(found), len(found), 1)
-    apart = F.mse_loss(_scaled(found[rows, columns]), _scaled(wanted[rows, columns]))
-    itself = torch.eye(len(found), dtype=torch.bool, device=found.device)
-    found, wanted = (each.masked_fill(itself, -1.0) / temperature for each in (found, wanted))
-    return apart + F.kl_div(found.log_softmax(1), wanted.log_softmax(1), reduction="batchmean", log_target=True)
-
-
-def _scaled(values: Tensor) -> Tensor:
-    return (values - values.mean()) / (values.std() + _LEAST)
-
-
 class Table:
     """Captions read once each."""
 
@@ -335,10 +329,10 @@ class Table:
             wide[:, : tokens.shape[1]] = tokens
             with torch.autocast("cpu", torch.bfloat16):
                 read = read_captions(self._model, torch.from_numpy(wide), torch.from_numpy(lengths))
-            self._read.append((read.sentences, read.words, torch.from_numpy(self._idf[wide])))
+            self._read.append((read.sentences, read.words, torch.from_numpy(self._idf[wide]), read.sounds))
         for text in wanted:
             self._number[text] = len(self._number)
-        self._whole: Part = [torch.cat([part[kind] for part in self._read]) for kind in range(3)]
+        self._whole: Part = [torch.cat([part[kind] for part in self._read]) for kind in range(4)]
         self._read = [self._whole]
 
     def _rows(self, texts: Sequence[Sequence[str]]) -> Tensor:
@@ -357,3 +351,6 @@ class Table:
         )
         counts = np.array([len(several) for _, several in rows])
         return np.add.reduceat(fits, np.cumsum([0, *counts[:-1]])) / counts
+
+    def sounds(self, texts: Sequence[Sequence[str]]) -> Any:
+        return self._whole[3][self._rows(texts)].double().numpy()
