@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from capeval.metrics.unified import PARTS, Unified, form
 from capeval.registry import parse
 from capeval.run import Progress, Run
 from capeval.runtime.checkpoint import CONFIG
+from capeval.runtime.meaning import Meaning as Encoder
+from capeval.runtime.meaning import Read
 from capeval.runtime.pictures import open_picture, open_pictures
 from capeval.runtime.unified import FORM, INPUTS, WEIGHTS, open_judge, weighed
 from capeval.types import Dataset, Sample
@@ -105,6 +109,23 @@ def test_more_of_a_part_never_lowers_the_score(inputs: str) -> None:
         more = values.copy()
         more[:, part] += random.random(300) * (1 - more[:, part])
         assert (weighing.scores(more) >= weighing.scores(values)).all()
+
+
+def test_captions_are_read_once_for_meaning_and_sight(demo: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, given = Encoder.read, []
+
+    def noted(self: Encoder, texts: Sequence[Sequence[str]], *others: Any) -> Read:
+        given.extend(" ".join(text) for text in texts)
+        return read(self, texts, *others)
+
+    def again(*_: Any) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(Encoder, "read", noted)
+    monkeypatch.setattr(Encoder, "states", again)
+    evaluate(demo, ["unified"])
+    assert given
+    assert len(given) == len(set(given))
 
 
 def test_bad_parameters() -> None:

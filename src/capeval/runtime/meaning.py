@@ -30,7 +30,7 @@ _ROWS = 16
 _PAIRS = 256
 
 Texts = Callable[[npt.NDArray[Any]], Sequence[Sequence[str]]]
-Beside = Callable[[Rows, Floats], None]
+TakeStates = Callable[[Rows, Floats], None]
 """Takes what the encoder knows of each piece of some captions: their rows, and [rows, pieces, width]."""
 
 
@@ -74,10 +74,10 @@ class Meaning:
         self._session = checkpoint.session(ENCODER, threads=1)
         checkpoint.check_probe(lambda inputs: _outputs(self._session, inputs), _TOLERANCE)
 
-    def read(self, texts: Sequence[Sequence[str]], threads: int = 1, beside: Beside | None = None) -> Read:
+    def read(self, texts: Sequence[Sequence[str]], threads: int = 1, take: TakeStates | None = None) -> Read:
         """Tokenised captions; one without words has no pieces, and a vector of zeros.
 
-        `beside` is given the states of those that have words, so that who needs both need not read twice.
+        `take` is given the states of those that have words, so that who needs both need not read twice.
         """
         tokens, lengths = self.pieces.encode(texts)
         inner = np.maximum(lengths - 2, 0)
@@ -87,10 +87,10 @@ class Meaning:
         words = np.empty((int(offsets[-1]), word_width), np.float32)
 
         def block(rows: Rows) -> None:
-            names = ["sentences", "words", *(["states"] if beside else [])]
+            names = ["sentences", "words", *(["states"] if take else [])]
             sentences[rows], found, *states = self._run(names, tokens, lengths, rows)
-            if beside:
-                beside(rows, states[0])
+            if take:
+                take(rows, states[0])
             for row, its in zip(rows.tolist(), found):
                 words[offsets[row] : offsets[row + 1]] = its[1:-1]
 

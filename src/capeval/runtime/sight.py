@@ -63,10 +63,10 @@ class Sight:
         """What the sentence encoder alone reads, and the vectors, for the price of one."""
         found = np.zeros((len(texts), self.width), np.float32)
 
-        def beside(rows: Rows, states: Floats) -> None:
+        def take(rows: Rows, states: Floats) -> None:
             found[rows] = self._heard(states)
 
-        return self.meaning.read(texts, threads, beside), found
+        return self.meaning.read(texts, threads, take), found
 
     def _heard(self, states: Floats) -> Floats:
         """Vectors of a few captions of one length."""
