@@ -46,7 +46,43 @@ def test_a_caption_scores_alike_in_any_company() -> None:
         [Sample(str(number), "1", f"a dog number {number} runs on grass", REFERENCES) for number in range(40)]
     )
     together = SightText().stats(Corpus(dataset, Run(threads=2)))
-    assert SightText().stats(Corpus(dataset.rows([17])))[0] == together[17]
+    np.testing.assert_array_equal(SightText().stats(Corpus(dataset.rows([17])))[0], together[17])
+
+
+def belongs(candidate: str, *references: str) -> float:
+    dataset = Dataset.from_samples([Sample("1", "1", candidate, references)])
+    return evaluate(dataset, ["belongs"]).per_caption["belongs"][0]
+
+
+def test_what_belongs_is_as_like_its_references_as_they_are_like_each_other() -> None:
+    text = "a man with a dog by the sea"
+    own, *others = open_sight().read([each.split() for each in (text, *REFERENCES)])
+    alike = np.mean([own @ other for other in others])
+    among = (others[0] @ others[1] + 4 * 0.7) / 5  # one pair, beside four as alike as usual
+    assert belongs(text, *REFERENCES) == pytest.approx(alike**3 / (alike**3 + among**3), abs=1e-6)
+
+
+def test_unlike_references_ask_for_less_but_not_for_nothing() -> None:
+    unlike = ("a dog runs on a beach", "waves roll in at sunset")
+    same, other, nothing = (belongs(text, *unlike) for text in ("a dog by the sea", "a plate of food on a table", ""))
+    (alike,) = scores("a dog by the sea", references=unlike)
+    assert same > alike**3 / (alike**3 + 0.7**3)  # of references that are as alike as usual
+    assert same > 5 * other
+    assert other > nothing == 0
+
+
+def test_the_order_of_references_and_what_is_said_twice_do_not_matter() -> None:
+    several = (*REFERENCES, "a dog runs along the shore", "waves roll in at sunset")
+    whole = belongs("a dog by the sea", *several)
+    assert belongs("a dog by the sea", *reversed(several)) == pytest.approx(whole, abs=1e-12)
+    once, twice = (("a dog",), ("a dog", "a dog"))
+    assert belongs("a puppy", *once) == belongs("a puppy", *twice)
+
+
+@pytest.mark.parametrize("references", [("a dog",), ("a dog", "")])
+def test_where_no_two_references_can_be_compared_they_are_as_alike_as_usual(references: tuple[str, ...]) -> None:
+    alike = np.mean([scores("a puppy", references=(each,))[0] for each in references])
+    assert belongs("a puppy", *references) == pytest.approx(alike**3 / (alike**3 + 0.7**3))
 
 
 def test_references_are_needed() -> None:

@@ -20,7 +20,7 @@ from capeval.types import Array, Explanation, Info, Metric, Picture
 if TYPE_CHECKING:
     from capeval.runtime.unified import Judge, Weighing
 
-_TEXT = ("meaning", "meaning_best", "meaning_words", "sight_text", "spice_fast", "cider_d(df=coco-val2014)")
+_TEXT = ("meaning", "meaning_words", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
     "both": (*_TEXT, "sight", "tiger"),
     "references": _TEXT,
@@ -51,7 +51,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=4,
+        revision=5,
     )
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Unified(Composite):
 
     def stats(self, corpus: Corpus) -> Array:
         """The parts' scores, and a number of the caption's form; rows of -1 for a caption without words."""
-        if {"meaning", "sight_text"} <= set(self.made_of()):
+        if {"meaning", "belongs"} <= set(self.made_of()):
             read_for_both(corpus)
         found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0

@@ -28,7 +28,7 @@ SOUND = "sound"
 FORM = ("fresh",)
 """What is known of every caption: that it does not say most pairs of words again."""
 _ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
-_AS_THEY_ARE = (*FORM, "sight_text", "tiger", "tiger_rrs", "tiger_wds")
+_AS_THEY_ARE = (*FORM, "sight_text", "belongs", "tiger", "tiger_rrs", "tiger_wds")
 _SURE = 0.002
 _ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")
 

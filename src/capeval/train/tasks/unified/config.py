@@ -29,7 +29,7 @@ class Config(TrainConfig):
     """How many worse captions there are beside each judged one that people found good."""
     worse: Weight = 0.3
     """How much it counts that those among them which are sound sentences score lower, beside people's order."""
-    good: Annotated[float, Meta(gt=0, lt=1)] = 0.8
+    good: Annotated[float, Meta(gt=0, lt=1)] = 0.85
     """Above this score of people a caption is good: how likely that is decides the scale."""
     likeness: Weight = 2.0
     """How much the order of captions by their likeness to another caption counts, where there are references."""

@@ -72,6 +72,11 @@ class Rows(NamedTuple):
     likeness: Array
     """[m], from 0 to 1."""
 
+    @property
+    def is_of_any_other(self) -> Flags:
+        """Sound captions of any other picture, which people need not be asked about."""
+        return ~self.is_judged & ~self.is_broken & (self.targets == 0)
+
 
 class UnifiedTask(Task[Unified]):
     name: ClassVar[str] = "unified"
@@ -222,7 +227,7 @@ class UnifiedTask(Task[Unified]):
         ones, each with what it was made of.
         """
         fitted = self.fitted
-        others = np.flatnonzero(fitted.is_judged & ~fitted.is_own)
+        others = np.flatnonzero(fitted.is_judged & ~fitted.is_own | fitted.is_of_any_other)
         worse = np.flatnonzero(~fitted.is_judged & ~fitted.is_broken)
         for rows in parts_of(random.permutation(np.flatnonzero(fitted.is_judged)), self.config.batch):
             drawn = [_drawn(each, len(rows), random) for each in (others, worse, np.arange(len(fitted.alike)))]
@@ -287,8 +292,8 @@ class UnifiedTask(Task[Unified]):
         """
         rows, given = self.fitted, self._given(self.fitted.values)
         targets = _tensor(rows.targets > self.config.good)
-        others = ~rows.is_judged & ~rows.is_broken & (rows.targets == 0)
-        kinds = [kind for kind in (rows.is_judged & rows.is_own, rows.is_judged & ~rows.is_own, others) if kind.any()]
+        is_judged, is_own = rows.is_judged, rows.is_own
+        kinds = [kind for kind in (is_judged & is_own, is_judged & ~is_own, rows.is_of_any_other) if kind.any()]
         counts = _tensor(np.sum([kind / kind.sum() for kind in kinds], axis=0) / len(kinds))
         left = model.gate(given[SOUND]).detach()
         for name in INPUTS:
