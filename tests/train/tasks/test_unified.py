@@ -377,8 +377,13 @@ def test_the_whole_is_fitted_and_never_falls(world: Path, meaning: Path, sight: 
     drawn = next(iter(task.batches(1, np.random.default_rng(0))))
     sizes = [len(drawn[key]) for key in ("any", "others", "worse", "worse", "likeness")]
     assert len(drawn["both"]) == len(drawn["sound"]) == sum(sizes)
+    is_any_other = task.fitted.is_of_any_other
+    assert is_any_other.any()
+    assert not (is_any_other & (task.fitted.is_judged | task.fitted.is_broken)).any()
     others = task.fitted.targets[task.fitted.is_judged & ~task.fitted.is_own].astype(np.float32)
-    assert set(drawn["others"].tolist()) <= set(others.tolist())
+    assert min(others) > 0
+    # Those of any other picture are the worst among them.
+    assert {0.0} < set(drawn["others"].tolist()) <= {0.0, *others.tolist()}
     place = train(task, tmp_path / "unified")
     told = json.loads((place / "config.json").read_text())
     assert told["trained"]["validation"]["tau_both"] > 0.3

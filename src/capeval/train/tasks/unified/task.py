@@ -223,8 +223,8 @@ class UnifiedTask(Task[Unified]):
         return {name: torch.from_numpy(seen[:, its].astype(np.float32)) for name, its in self._place.items()}
 
     def batches(self, epoch: int, random: np.random.Generator) -> Iterator[Batch]:
-        """Judged captions; as many that were written for another picture; as many beside another caption; and worse
-        ones, each with what it was made of.
+        """Judged captions; as many that were written for another picture, one like it or any; as many beside another
+        caption; and worse ones, each with what it was made of.
         """
         fitted = self.fitted
         others = np.flatnonzero(fitted.is_judged & ~fitted.is_own | fitted.is_of_any_other)
