@@ -172,7 +172,10 @@ def test_shares_add_up(demo: Dataset) -> None:
     assert sum(float(row[-1]) for row in whole.rows) == pytest.approx(score - usual, abs=1e-9)
     (expected, *_) = evaluate(demo.rows([0]), ["unified"]).per_caption["unified"]
     assert score == pytest.approx(expected, abs=1e-9)
-    assert len(parts) > 3
+    # Parts that are scores of one metric are told once: here one page a reference.
+    told = [part.metric for part in parts]
+    assert told.count("meaning, meaning_words") == len(references)
+    assert {name for each in told for name in each.split(", ")} == set(PARTS["both"])
 
 
 def test_a_negative_weight_is_refused(tmp_path: Path) -> None:

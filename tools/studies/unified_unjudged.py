@@ -60,7 +60,9 @@ def rows(source: str, features: Path, most: int) -> tuple[Dataset, list[str]]:
 @click.command(help=__doc__)
 @click.option("--features", required=True, type=Path, metavar="FILE", help="Of the validation pictures, with regions.")
 @click.option("--source", default="flickr8k", show_default=True, help="Data set of the captions.")
-@click.option("--checkpoint", "checkpoints", multiple=True, metavar="FOLDER", help="A fit beside the one that is shipped.")
+@click.option(
+    "--checkpoint", "checkpoints", multiple=True, metavar="FOLDER", help="A fit beside the one that is shipped."
+)
 @click.option("--most", default=1000, show_default=True, help="Pictures.")
 @click.option("--threads", default=2, show_default=True)
 def main(features: Path, source: str, checkpoints: tuple[str, ...], most: int, threads: int) -> None:

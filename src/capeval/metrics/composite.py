@@ -86,9 +86,13 @@ class Composite(Metric):
         scores = Composite.stats(whole, corpus)[0].tolist()
         rows = [(names[0], score) for (_, names), score in zip(whole.parts, scores, strict=True)]
         found = [Explanation(" / ".join(" ".join(each) for each in references), facts, ("part", "score"), rows)]
+        # Several parts may be scores of one metric, which explains them all at once.
+        named: dict[Metric, list[str]] = {}
         for expression, (metric, _) in zip(whole.made_of(), whole.parts, strict=True):
+            named.setdefault(metric, []).append(expression)
+        for metric, expressions in named.items():
             told = explain(metric, candidate, references, run, picture)
-            found += [replace(each, metric=each.metric or expression) for each in told]
+            found += [replace(each, metric=each.metric or ", ".join(expressions)) for each in told]
         return found
 
 

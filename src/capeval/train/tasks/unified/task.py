@@ -75,7 +75,7 @@ class Rows(NamedTuple):
     @property
     def is_of_any_other(self) -> Flags:
         """Sound captions of any other picture, which people need not be asked about."""
-        return ~self.is_judged & ~self.is_broken & (self.targets == 0)
+        return np.asarray(~self.is_judged & ~self.is_broken & (self.targets == 0))
 
 
 class UnifiedTask(Task[Unified]):
