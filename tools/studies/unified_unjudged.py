@@ -4,12 +4,15 @@
 
 Nobody has judged these captions, so any picture will do that no benchmark has: part C of Crisscrossed Captions, by
 which settings are chosen, is of COCO alone, and what is lost on other people's captions does not show there. All
-pictures' captions are compared with each other, as the correlations of benchmarks do. Pictures are like each other by
-DINOv2's vectors, which `sight` and `tiger` see too: the areas do not tell how much these should count beside the rest.
+pictures' captions are compared with each other, as the correlations of benchmarks do. Pictures are like each other in
+what is seen, by DINOv2's vectors, or in what is said of them, by the words of their captions. What looks at pictures is
+judged too well by the first and what reads too well by the second, so both must be looked at.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -18,38 +21,62 @@ import numpy as np
 from capeval.evaluate import evaluate
 from capeval.io.features import open_features
 from capeval.run import Run
-from capeval.train.data import captions
+from capeval.text.tokenize import tokenize
+from capeval.train.data import Captions, captions
 from capeval.train.pictures import Pool
 from capeval.train.tasks.uice_syn.task import area
-from capeval.types import Dataset, Sample
+from capeval.types import Array, Dataset, Sample
 
-_OWN, _NEAR, _ANY = "own", "near", "any"
+_OWN, _SEEN, _SAID, _ANY = "own", "seen", "said", "any"
 _NEIGHBOURS = (0, 2, 5)
 """Captions of the nearest picture, of the third and of the sixth."""
 
 
-def rows(source: str, features: Path, most: int) -> tuple[Dataset, list[str]]:
+def seen(pool: Pool, images: Sequence[str]) -> Array:
+    """[n, n]: how alike pictures look."""
+    vectors = pool.vectors(list(images)).astype(np.float64)
+    return _cosines(vectors - vectors.mean(0))
+
+
+def said(texts: Captions, images: Sequence[str], run: Run) -> Array:
+    """[n, n]: how alike the words are that pictures are described by; a word counts by how few pictures have it."""
+    words = iter(tokenize([text for image in images for text in texts[image]], run))
+    counts = [Counter(word for _ in texts[image] for word in set(next(words))) for image in images]
+    pictures_with = Counter(word for each in counts for word in each)
+    place = {word: number for number, word in enumerate(pictures_with)}
+    found = np.zeros((len(images), len(place)))
+    for row, each in enumerate(counts):
+        for word, count in each.items():
+            found[row, place[word]] = count * np.log(len(images) / pictures_with[word])
+    return _cosines(found)
+
+
+def _cosines(vectors: Array) -> Array:
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Array = vectors @ vectors.T
+    np.fill_diagonal(found, -np.inf)
+    return found
+
+
+def rows(source: str, features: Path, most: int, run: Run) -> tuple[Dataset, list[str]]:
     """Captions beside pictures, the others' captions as references, and what each caption is."""
     pool, texts, random = Pool((features,)), captions(source, "val"), np.random.default_rng(0)
     images = [image for image in sorted(texts) if image in pool and len(texts[image]) >= 5]
     images = [images[place] for place in random.permutation(len(images))[:most].tolist()]
-    vectors = pool.vectors(images)
-    vectors = vectors - vectors.mean(0)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    alike = vectors @ vectors.T
-    np.fill_diagonal(alike, -np.inf)
-    near = np.argsort(-alike, axis=1)[:, _NEIGHBOURS].tolist()
+    near = {
+        kind: np.argsort(-alike, axis=1)[:, _NEIGHBOURS].tolist()
+        for kind, alike in ((_SEEN, seen(pool, images)), (_SAID, said(texts, images, run)))
+    }
     samples: list[Sample] = []
     kinds: list[str] = []
     for number, image in enumerate(images):
         one = int(random.integers(5))
         references = tuple(text for place, text in enumerate(texts[image][:5]) if place != one)
-        shown = [(_OWN, texts[image][one])]
-        shown += [(_NEAR, texts[images[other]][int(random.integers(5))]) for other in near[number]]
+        shown = [(kind, other) for kind, its in near.items() for other in its[number]]
         other = int(random.integers(len(images)))
-        if other != number:
-            shown.append((_ANY, texts[images[other]][int(random.integers(5))]))
-        for kind, text in shown:
+        shown += [(_ANY, other)] if other != number else []
+        given = [(kind, texts[images[other]][int(random.integers(5))]) for kind, other in shown]
+        for kind, text in [(_OWN, texts[image][one]), *given]:
             samples.append(Sample(str(len(samples)), image, text, references))
             kinds.append(kind)
     dataset = Dataset.from_samples(samples)
@@ -60,22 +87,23 @@ def rows(source: str, features: Path, most: int) -> tuple[Dataset, list[str]]:
 @click.command(help=__doc__)
 @click.option("--features", required=True, type=Path, metavar="FILE", help="Of the validation pictures, with regions.")
 @click.option("--source", default="flickr8k", show_default=True, help="Data set of the captions.")
-@click.option(
-    "--checkpoint", "checkpoints", multiple=True, metavar="FOLDER", help="A fit beside the one that is shipped."
-)
+@click.option("--checkpoint", "checkpoints", multiple=True, metavar="FOLDER", help="A fit beside the shipped one.")
 @click.option("--most", default=1000, show_default=True, help="Pictures.")
 @click.option("--threads", default=2, show_default=True)
 def main(features: Path, source: str, checkpoints: tuple[str, ...], most: int, threads: int) -> None:
-    dataset, named = rows(source, features, most)
+    run = Run(threads=threads)
+    dataset, named = rows(source, features, most, run)
     kinds = np.array(named)
-    print("| metric | own above near | near above any |\n| --- | ---: | ---: |")
+    print("| | own above like in what is seen | that above any | own above like in what is said | that above any |")
+    print("| --- | ---: | ---: | ---: | ---: |")
     for checkpoint in ("", *checkpoints):
         for inputs in ("", "pictures=none"):
             given = ", ".join(filter(None, [f"checkpoint='{checkpoint}'" if checkpoint else "", inputs]))
             name = f"unified({given})" if given else "unified"
-            (found,) = evaluate(dataset, [name], Run(threads=threads)).per_caption.values()
-            own, near, other = (np.array(found)[kinds == kind] for kind in (_OWN, _NEAR, _ANY))
-            print(f"| `{name}` | {area(own, near):.4f} | {area(near, other):.4f} |", flush=True)
+            (found,) = (np.array(each) for each in evaluate(dataset, [name], run).per_caption.values())
+            own, other = found[kinds == _OWN], found[kinds == _ANY]
+            areas = [(area(own, near), area(near, other)) for near in (found[kinds == _SEEN], found[kinds == _SAID])]
+            print(f"| `{name}` | " + " | ".join(f"{each:.4f}" for pair in areas for each in pair) + " |", flush=True)
 
 
 if __name__ == "__main__":
