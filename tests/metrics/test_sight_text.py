@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError
 from capeval.evaluate import evaluate
+from capeval.metrics.explaining import explain
 from capeval.metrics.meaning import Meaning
 from capeval.metrics.sight_text import SightText, read_for_both
 from capeval.run import Run
@@ -49,6 +52,17 @@ def test_a_caption_scores_alike_in_any_company() -> None:
     np.testing.assert_array_equal(SightText().stats(Corpus(dataset.rows([17])))[0], together[17])
 
 
+def test_belonging_is_the_same_however_references_are_numbered() -> None:
+    several = (*REFERENCES, "a dog runs along the shore", "waves roll in at sunset", "a wet dog", "the sea and a dog")
+    sample = Sample("0", "0", "a dog by the sea", several)
+    alone = SightText().stats(Corpus(Dataset.from_samples([sample])))
+    # Captions of rows before it come first: then the references are numbered in this order.
+    for order in permutations(several[:4]):
+        before = [Sample(str(number), "1", text, ("a cat",)) for number, text in enumerate(order, 1)]
+        together = SightText().stats(Corpus(Dataset.from_samples([*before, sample])))
+        np.testing.assert_array_equal(together[-1], alone[0])
+
+
 def belongs(candidate: str, *references: str) -> float:
     dataset = Dataset.from_samples([Sample("1", "1", candidate, references)])
     return evaluate(dataset, ["belongs"]).per_caption["belongs"][0]
@@ -83,6 +97,13 @@ def test_the_order_of_references_and_what_is_said_twice_do_not_matter() -> None:
 def test_where_no_two_references_can_be_compared_they_are_as_alike_as_usual(references: tuple[str, ...]) -> None:
     alike = np.mean([scores("a puppy", references=(each,))[0] for each in references])
     assert belongs("a puppy", *references) == pytest.approx(alike**3 / (alike**3 + 0.7**3))
+
+
+def test_both_scores_are_told_where_either_is_explained() -> None:
+    references = [each.split() for each in REFERENCES]
+    (told,) = explain(SightText(), "a dog by the sea".split(), references, Run())
+    assert told.facts["belongs"] == pytest.approx(belongs("a dog by the sea", *REFERENCES))
+    assert told.facts["sight_text"] == pytest.approx(scores("a dog by the sea")[0])
 
 
 def test_references_are_needed() -> None:

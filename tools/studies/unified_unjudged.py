@@ -11,8 +11,6 @@ judged too well by the first and what reads too well by the second, so both must
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -20,41 +18,25 @@ import numpy as np
 
 from capeval.evaluate import evaluate
 from capeval.io.features import open_features
+from capeval.perturb.transforms import text_features
 from capeval.run import Run
 from capeval.text.tokenize import tokenize
-from capeval.train.data import Captions, captions
+from capeval.train.data import captions
 from capeval.train.pictures import Pool
 from capeval.train.tasks.uice_syn.task import area
-from capeval.types import Array, Dataset, Sample
+from capeval.types import Dataset, Floats, Sample
 
 _OWN, _SEEN, _SAID, _ANY = "own", "seen", "said", "any"
 _NEIGHBOURS = (0, 2, 5)
 """Captions of the nearest picture, of the third and of the sixth."""
 
 
-def seen(pool: Pool, images: Sequence[str]) -> Array:
-    """[n, n]: how alike pictures look."""
-    vectors = pool.vectors(list(images)).astype(np.float64)
-    return _cosines(vectors - vectors.mean(0))
-
-
-def said(texts: Captions, images: Sequence[str], run: Run) -> Array:
-    """[n, n]: how alike the words are that pictures are described by; a word counts by how few pictures have it."""
-    words = iter(tokenize([text for image in images for text in texts[image]], run))
-    counts = [Counter(word for _ in texts[image] for word in set(next(words))) for image in images]
-    pictures_with = Counter(word for each in counts for word in each)
-    place = {word: number for number, word in enumerate(pictures_with)}
-    found = np.zeros((len(images), len(place)))
-    for row, each in enumerate(counts):
-        for word, count in each.items():
-            found[row, place[word]] = count * np.log(len(images) / pictures_with[word])
-    return _cosines(found)
-
-
-def _cosines(vectors: Array) -> Array:
+def nearest(vectors: Floats) -> list[list[int]]:
+    """For each picture some of those that are like it."""
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: Array = vectors @ vectors.T
-    np.fill_diagonal(found, -np.inf)
+    alike = vectors @ vectors.T
+    np.fill_diagonal(alike, -np.inf)
+    found: list[list[int]] = np.argsort(-alike, axis=1)[:, _NEIGHBOURS].tolist()
     return found
 
 
@@ -63,10 +45,10 @@ def rows(source: str, features: Path, most: int, run: Run) -> tuple[Dataset, lis
     pool, texts, random = Pool((features,)), captions(source, "val"), np.random.default_rng(0)
     images = [image for image in sorted(texts) if image in pool and len(texts[image]) >= 5]
     images = [images[place] for place in random.permutation(len(images))[:most].tolist()]
-    near = {
-        kind: np.argsort(-alike, axis=1)[:, _NEIGHBOURS].tolist()
-        for kind, alike in ((_SEEN, seen(pool, images)), (_SAID, said(texts, images, run)))
-    }
+    vectors = pool.vectors(images)
+    words = iter(tokenize([text for image in images for text in texts[image]], run))
+    described = text_features([[next(words) for _ in texts[image]] for image in images])
+    near = {_SEEN: nearest(vectors - vectors.mean(0)), _SAID: nearest(described)}
     samples: list[Sample] = []
     kinds: list[str] = []
     for number, image in enumerate(images):

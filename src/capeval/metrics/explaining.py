@@ -39,7 +39,7 @@ def leave_one_out(
     scores = metric.per_sample(metric.stats(corpus))
     score, *others = scores[:, usual].tolist()
     rows = [(word, other, score - other) for word, other in zip(candidate, others, strict=True)]
-    facts = {each: float(scores[0, metric.info.names.index(each)]) for each in metric.info.usual}
+    facts = dict(zip(metric.info.names, scores[0].tolist(), strict=True))
     return Explanation(
         " / ".join(" ".join(each) for each in references),
         facts,

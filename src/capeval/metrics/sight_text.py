@@ -17,7 +17,7 @@ from capeval.types import Array, Floats, Info, Longs
 _USUAL = 0.7
 """So alike are two captions of one picture, on average (COCO .71, Flickr8k .70, Flickr30k .68; training pictures)."""
 _USUAL_PAIRS = 4
-"""Of what is unusual about two captions of a picture, two others have a fifth (.14, .23, .24): one pair tells as much
+"""Of what is unusual about two captions of a picture, two others have a fifth (.14, .23, .22): one pair tells as much
 as if four were known to be usual."""
 
 
@@ -31,6 +31,7 @@ class SightText(ByDualEncoder):
         summary="How alike the pictures are that the caption and its references call up, by the dual encoder of sight",
         citation="ours; as RefCLIPScore (Hessel et al. 2021) does with CLIP's captions",
         on_request=("belongs",),
+        revision=2,
     )
 
     def signature_extras(self, run: Run) -> dict[str, Any]:
