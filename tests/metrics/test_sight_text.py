@@ -101,7 +101,7 @@ def test_where_no_two_references_can_be_compared_they_are_as_alike_as_usual(refe
 
 def test_both_scores_are_told_where_either_is_explained() -> None:
     references = [each.split() for each in REFERENCES]
-    (told,) = explain(SightText(), "a dog by the sea".split(), references, Run())
+    (told,) = explain(SightText(), ["a", "dog", "by", "the", "sea"], references, Run())
     assert told.facts["belongs"] == pytest.approx(belongs("a dog by the sea", *REFERENCES))
     assert told.facts["sight_text"] == pytest.approx(scores("a dog by the sea")[0])
 
