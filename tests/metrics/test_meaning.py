@@ -13,6 +13,7 @@ from capeval.errors import CheckpointError
 from capeval.evaluate import evaluate
 from capeval.metrics.meaning import Meaning
 from capeval.run import Run
+from capeval.runtime.meaning import open_meaning, word_match
 from capeval.runtime.pieces import Pieces
 from capeval.types import Dataset, Sample
 
@@ -49,6 +50,33 @@ def test_a_caption_equal_to_its_reference_is_the_same() -> None:
     assert found[:3] == pytest.approx([1, 1, 1], abs=1e-3)
 
 
+def confirmed(candidate: str, *references: str) -> float:
+    return float(scores(candidate, references=references)[0][3])
+
+
+def test_what_says_more_that_references_bear_out_has_more_confirmed() -> None:
+    half, whole = (confirmed(text, *REFERENCES) for text in ("a man is riding", REFERENCES[0]))
+    assert 0 < half < whole < 1
+    assert confirmed(f"{REFERENCES[0]} beside a giraffe and a pizza", *REFERENCES) < whole - 0.05
+    assert confirmed("two cats sleep on a sofa", *REFERENCES) < half
+    assert confirmed("", *REFERENCES) == 0
+
+
+def test_one_reference_that_says_it_is_enough_to_confirm() -> None:
+    alone = [confirmed("a man on a bike in the city", reference) for reference in REFERENCES]
+    assert confirmed("a man on a bike in the city", *REFERENCES) >= max(alone)
+
+
+def test_what_is_confirmed_by_its_definition() -> None:
+    encoder = open_meaning()
+    texts = ["a man on a bike", *REFERENCES]
+    read = encoder.read([text.split() for text in texts])
+    near = np.max([word_match(read, 0, number)[1].max(axis=1) for number in (1, 2)], axis=0)
+    said = float((np.clip((near - 0.7) / 0.3, 0, 1) * read.weights[: len(near)]).sum())
+    unsaid = float(((1 - near) * read.weights[: len(near)]).sum())
+    assert confirmed(*texts) == pytest.approx(said / (said + 2 * unsaid + 22), abs=1e-6)
+
+
 def test_signature_names_the_checkpoint_and_no_benchmark_was_seen() -> None:
     dataset = Dataset.from_samples([Sample("1", "1", "a dog", ("a dog runs",))])
     (signature,) = evaluate(dataset, ["meaning"]).signatures.values()
@@ -64,6 +92,17 @@ def test_explained_word_by_word() -> None:
     assert found["man"] == "man"
     (whole,) = scores("a man rides a bike")
     assert (float(first.facts["alike"]) + float(second.facts["alike"])) / 2 == pytest.approx(whole[0], abs=1e-9)
+    assert float(first.facts["confirmed by all"]) == pytest.approx(whole[3], abs=1e-9)
+
+
+def test_captions_that_are_too_long_or_empty_are_explained() -> None:
+    """Not all pieces of a long one are read."""
+    words = ["a", "man", "rides", "a", "bike", "down", "the", "street"]
+    (told,) = Meaning().explain(words * 20, [words], Run())
+    ((expected,),) = scores(" ".join(words * 20), references=(" ".join(words),))[:, 3:]
+    assert float(told.facts["confirmed by all"]) == pytest.approx(expected, abs=1e-9)
+    (told,) = Meaning().explain([], [words], Run())
+    assert told.facts["confirmed by all"] == 0
 
 
 def test_scoring_needs_no_torch() -> None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from capeval.corpus import Corpus
 from capeval.errors import CapevalError, Unavailable, UnsuitableFeatures
 from capeval.evaluate import evaluate
-from capeval.io.features import ArrayFeatures
 from capeval.io.shipped import shipped
 from capeval.metrics.explaining import explain
 from capeval.metrics.sight import Sight
 from capeval.run import Run
-from capeval.runtime.pictures import open_picture, open_pictures
+from capeval.runtime.pictures import open_picture
 from capeval.runtime.sight import open_sight
 from capeval.types import Dataset, Sample
+from tests.sight_maker import drawn, fits_of_the_demo
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
@@ -27,33 +25,11 @@ pytest.importorskip("PIL")
 PICTURES = shipped("demo", "pictures")
 
 
-def drawn(images: list[str], *, width: int | None = None, encoder: str | None = None) -> ArrayFeatures:
-    network, random = open_sight(), np.random.default_rng(0)
-    shown = {
-        "vectors": random.standard_normal((len(images), width or network.picture_width)).astype(np.float32),
-        "regions": random.standard_normal((len(images), 64, network.region_width)).astype(np.float32),
-    }
-    found = ArrayFeatures(__file__, images, shown)
-    found.encoder = network.checkpoint.encoder if encoder is None else encoder
-    return found
-
-
 def test_captions_fit_their_own_pictures() -> None:
     """No reference is read, and captions that people wrote for a picture fit it better than those of others."""
-    captions = json.loads(shipped("demo", "pictures_references.json").read_text("utf-8"))
-    names = list(captions)
-    samples = [
-        Sample(f"{image}-{of}-{number}", image, text)
-        for image in names
-        for of in names
-        for number, text in enumerate(captions[of])
-    ]
-    dataset = Dataset.from_samples(samples)
-    dataset.features = open_pictures(PICTURES, None, Run())
-    scores = evaluate(dataset, ["sight"]).per_caption["sight"]
-    table = np.array(scores).reshape(len(names), len(names), -1).mean(axis=2)
-    assert (table.argmax(axis=0) == np.arange(len(names))).all()
-    assert (table.argmax(axis=1) == np.arange(len(names))).all()
+    table = fits_of_the_demo("sight")
+    assert (table.argmax(axis=0) == np.arange(len(table))).all()
+    assert (table.argmax(axis=1) == np.arange(len(table))).all()
 
 
 def test_without_pictures() -> None:
@@ -64,7 +40,7 @@ def test_without_pictures() -> None:
 
 def test_features_of_another_encoder_or_width_are_refused() -> None:
     dataset = Dataset.from_samples([Sample("1", "1", "a dog")])
-    for features in (drawn(["1"], encoder="other/123"), drawn(["1"], width=20)):
+    for features in (drawn(open_sight(), ["1"], encoder="other/123"), drawn(open_sight(), ["1"], width=20)):
         dataset.features = features
         with pytest.raises(UnsuitableFeatures):
             evaluate(dataset, ["sight"])
@@ -74,7 +50,7 @@ def test_a_caption_scores_alike_in_any_company() -> None:
     images = [str(number) for number in range(40)]
     samples = [Sample(image, image, f"a dog number {image} runs on grass") for image in images]
     dataset = Dataset.from_samples(samples)
-    dataset.features = drawn(images)
+    dataset.features = drawn(open_sight(), images)
     together = Sight().stats(Corpus(dataset, Run(threads=2)))
     alone = dataset.rows([17])
     assert Sight().stats(Corpus(alone))[0] == together[17]

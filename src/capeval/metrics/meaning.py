@@ -12,7 +12,7 @@ import numpy.typing as npt
 from capeval.corpus import Corpus
 from capeval.metrics.beside import Beside
 from capeval.run import Run
-from capeval.types import Array, Explanation, Info, Metric, Picture, Word
+from capeval.types import Array, Explanation, Floats, Info, Longs, Metric, Picture, Word
 
 if TYPE_CHECKING:
     from capeval.runtime.checkpoint import Checkpoint
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _SENTENCES, _WORDS = 0, 1
 # Cosines from which words count as the same, and as near, where they are shown.
 _SAME, _CLOSE = 0.8, 0.5
+_RELATED = 0.7
+"""Only what is beyond this cosine confirms: words that mean different things may have less."""
+_UNSAID = 2.0
+"""What no reference says takes more than what one says adds, else a wrong word would be free."""
+_USUAL = 22.0
+"""So much is confirmed of a usual caption by the others of its picture (COCO 22, Flickr8k 23; validation pictures)."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,11 @@ class Meaning(Metric):
 
     info: ClassVar[Info] = Info(
         name="meaning",
-        names=("meaning", "meaning_best", "meaning_words"),
+        names=("meaning", "meaning_best", "meaning_words", "confirmed"),
         summary="How alike in meaning the caption and its references are, by a sentence encoder",
         citation="ours; in the spirit of Reimers and Gurevych 2019 (Sentence-BERT) and Zhang et al. 2020 (BERTScore)",
-        on_request=("meaning_best", "meaning_words"),
-        revision=2,
+        on_request=("meaning_best", "meaning_words", "confirmed"),
+        revision=3,
     )
 
     def trained_on(self) -> tuple[str, ...]:
@@ -50,7 +56,7 @@ class Meaning(Metric):
 
     def stats(self, corpus: Corpus) -> Array:
         """The columns are the scores; all 0 for a caption without words."""
-        from capeval.runtime.meaning import sentence_cosines, word_cosines
+        from capeval.runtime.meaning import sentence_cosines, words_found
 
         corpus.require_references()
         encoder = self._encoder(corpus.run)
@@ -58,8 +64,10 @@ class Meaning(Metric):
         beside = Beside.of(corpus)
         one, other = own[beside.one], own[beside.other]
         sentences = encoder.alike(sentence_cosines(read, one, other), _SENTENCES)
-        words = encoder.alike(word_cosines(read, one, other), _WORDS)
-        found = np.column_stack([beside.means(sentences), beside.best(sentences), beside.means(words)])
+        cosines, near = words_found(read, one, other)
+        words = encoder.alike(cosines, _WORDS)
+        said = _all_confirmed(read, own[corpus.rows.candidate], beside, near)
+        found = np.column_stack([beside.means(sentences), beside.best(sentences), beside.means(words), said])
         has_words = np.diff(read.offsets)[own[corpus.rows.candidate]] > 0
         return np.where(has_words[:, None], found, 0.0)
 
@@ -72,18 +80,26 @@ class Meaning(Metric):
         encoder = self._encoder(run)
         read = encoder.read([candidate, *references])
         mine = encoder.pieces.spelled(candidate)
+        matches = [word_match(read, 0, number) for number in range(1, len(references) + 1)]
+        # Of a long caption not all pieces are read.
+        near = [cosines.max(axis=1) for _, cosines in matches if cosines.size]
+        confirmed = _confirmed(near, read.weights[: read.offsets[1]])
         found = []
         for number, reference in enumerate(references, 1):
             own = np.array([0]), np.array([number])
             alike = float(encoder.alike(sentence_cosines(read, *own), _SENTENCES)[0])
-            words, cosines = word_match(read, 0, number)
+            words, cosines = matches[number - 1]
             its = encoder.pieces.spelled(reference)
             rows: list[tuple[str | float, ...]] = []
             best = cosines.argmax(axis=1).tolist() if cosines.size else []
             for place, other in enumerate(best):
                 weight = float(read.weights[read.offsets[0] + place])
                 rows.append((mine[place], its[other], float(cosines[place, other]), weight))
-            facts = {"alike": alike, "words alike": float(encoder.alike(np.array([words]), _WORDS)[0])}
+            facts = {
+                "alike": alike,
+                "words alike": float(encoder.alike(np.array([words]), _WORDS)[0]),
+                "confirmed by all": confirmed,
+            }
             marked = _marked(candidate, encoder, rows)
             header = ("word", "finds", "cosine", "says")
             found.append(Explanation(" ".join(reference), facts, header, rows, marked))
@@ -98,6 +114,29 @@ class Meaning(Metric):
         from capeval.runtime.meaning import open_trained
 
         return open_trained(self.checkpoint or "meaning", run)
+
+
+def _all_confirmed(read: Read, captions: Longs, beside: Beside, near: Sequence[Floats]) -> Array:
+    """Of each row; `near`: of each pair of captions, how near the words of the one have come to the other's."""
+    found = np.empty(len(captions))
+    ends = beside.begins + beside.counts
+    for row, (caption, begin, end) in enumerate(zip(captions.tolist(), beside.begins.tolist(), ends.tolist())):
+        weights = read.weights[read.offsets[caption] : read.offsets[caption + 1]]
+        found[row] = _confirmed([near[pair] for pair in beside.pair[begin:end].tolist()], weights)
+    return found
+
+
+def _confirmed(near: Sequence[Floats], weights: Floats) -> float:
+    """How much a caption says that some reference says too, and little else.
+
+    `near`: how near its words have come to each reference.
+    """
+    if not len(near) or not len(weights):
+        return 0.0
+    nearest = np.max(near, axis=0)
+    borne_out = np.clip((nearest - _RELATED) / (1 - _RELATED), 0, 1)
+    said, unsaid = (float((each * weights).sum(dtype=np.float64)) for each in (borne_out, 1 - nearest))
+    return said / (said + _UNSAID * unsaid + _USUAL)
 
 
 def read_once(encoder: Encoder, corpus: Corpus, captions: npt.NDArray[Any]) -> tuple[Read, npt.NDArray[np.int64]]:

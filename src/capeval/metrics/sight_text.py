@@ -10,7 +10,7 @@ import numpy as np
 from capeval.corpus import Corpus
 from capeval.metrics.beside import Beside
 from capeval.metrics.meaning import readings as encoder_readings
-from capeval.metrics.sight import ByDualEncoder, read_once, readings
+from capeval.metrics.sight import ByDualEncoder, network_of, read_once, readings
 from capeval.run import Run
 from capeval.types import Array, Floats, Info, Longs
 
@@ -40,7 +40,7 @@ class SightText(ByDualEncoder):
     def stats(self, corpus: Corpus) -> Array:
         """Two columns: how alike, and whether it belongs; 0 for a caption without words."""
         corpus.require_references()
-        network, beside = self._network(corpus.run), Beside.of(corpus)
+        network, beside = network_of(self, corpus.run), Beside.of(corpus)
         captions, place = read_once(network, corpus, np.arange(len(corpus.captions)))
         cosines = network.cosines(captions, place[beside.one], captions, place[beside.other])
         alike = beside.means(np.clip(cosines, 0, 1))
@@ -76,7 +76,7 @@ def _among_each_other(corpus: Corpus, vectors: Floats, place: Longs) -> Array:
 
 def read_for_both(corpus: Corpus) -> None:
     """Reads all captions for `meaning` and for `sight_text` at once, where both will ask for them."""
-    network = SightText()._network(corpus.run)
+    network = network_of(SightText(), corpus.run)
     ours, theirs = readings(network, corpus), encoder_readings(network.meaning, corpus)
     every = np.arange(len(corpus.captions))
     new = np.intersect1d(ours.new(every), theirs.new(every))

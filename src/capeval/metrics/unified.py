@@ -13,18 +13,19 @@ from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
 from capeval.metrics.composite import Composite
 from capeval.metrics.explaining import leave_one_out
-from capeval.metrics.sight_text import read_for_both
+from capeval.metrics.meaning import Meaning
+from capeval.metrics.sight_text import SightText, read_for_both
 from capeval.run import Progress, Run
 from capeval.types import Array, Explanation, Info, Metric, Picture
 
 if TYPE_CHECKING:
     from capeval.runtime.unified import Judge, Weighing
 
-_TEXT = ("meaning", "meaning_words", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
+_TEXT = ("meaning_words", "confirmed", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
-    "both": (*_TEXT, "sight", "tiger"),
+    "both": (*_TEXT, "sight", "sight_words", "tiger"),
     "references": _TEXT,
-    "pictures": ("sight", "uice_sem"),
+    "pictures": ("sight", "sight_words", "uice_sem"),
 }
 """By what there is beside the candidate: the parts that tell whether it says the right thing."""
 SOUNDS = ("fluency",)
@@ -51,7 +52,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=5,
+        revision=6,
     )
 
     def __post_init__(self) -> None:
@@ -86,7 +87,8 @@ class Unified(Composite):
 
     def stats(self, corpus: Corpus) -> Array:
         """The parts' scores, and a number of the caption's form; rows of -1 for a caption without words."""
-        if {"meaning", "belongs"} <= set(self.made_of()):
+        made_of = set(self.made_of())
+        if made_of & set(Meaning.info.names) and made_of & set(SightText.info.names):
             read_for_both(corpus)
         found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0

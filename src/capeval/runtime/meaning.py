@@ -172,9 +172,15 @@ def sentence_cosines(read: Read, one: npt.NDArray[Any], other: npt.NDArray[Any])
     return found
 
 
-def word_cosines(read: Read, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Array:
-    """Each word finds its best in the other caption, weighed by how much it says; the harmonic mean of both ways."""
-    return np.array([word_match(read, *pair)[0] for pair in zip(one.tolist(), other.tolist())])
+def words_found(read: Read, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> tuple[Array, list[Floats]]:
+    """Of captions `one[i]` and `other[i]`: how alike in their words, and how near each piece of the one has come to one
+    of the other.
+    """
+    alike, found = np.empty(len(one)), []
+    for row, pair in enumerate(zip(one.tolist(), other.tolist())):
+        alike[row], cosines = word_match(read, *pair)
+        found.append(cosines.max(axis=1) if cosines.shape[1] else np.zeros(len(cosines), np.float32))
+    return alike, found
 
 
 def word_match(read: Read, one: int, other: int) -> tuple[float, Floats]:

@@ -27,8 +27,11 @@ SOUND = "sound"
 """The metrics that say whether a sentence is sound, the same for every kind of input."""
 FORM = ("fresh",)
 """What is known of every caption: that it does not say most pairs of words again."""
-_ODDS = ("meaning", "meaning_best", "meaning_words", "sight", "fluency", "uice_syn", "uice_sem", "lece", "nneval")
-_AS_THEY_ARE = (*FORM, "sight_text", "belongs", "tiger", "tiger_rrs", "tiger_wds")
+_ODDS = (
+    "meaning", "meaning_best", "meaning_words", "sight", "sight_words", "fluency", "uice_syn", "uice_sem", "lece",
+    "nneval",
+)  # fmt: skip
+_AS_THEY_ARE = (*FORM, "confirmed", "sight_text", "belongs", "tiger", "tiger_rrs", "tiger_wds")
 _SURE = 0.002
 _ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")
 

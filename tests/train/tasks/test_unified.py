@@ -25,10 +25,12 @@ from capeval.errors import DataError
 from capeval.models.fluency import load_listener
 from capeval.models.meaning import Encoder, load_minilm
 from capeval.models.sight import Sight, SightShape
+from capeval.models.sight_words import SightWords, SightWordsShape, borne_out, fits_of_all, fits_of_pairs
 from capeval.runtime.fluency import open_fluency
-from capeval.runtime.meaning import open_meaning, sentence_cosines, word_cosines
+from capeval.runtime.meaning import open_meaning, sentence_cosines, words_found
 from capeval.runtime.pieces import Pieces
 from capeval.runtime.sight import open_sight
+from capeval.runtime.sight_words import open_sight_words
 from capeval.runtime.unified import INPUTS, open_judge
 from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.loop import train
@@ -39,6 +41,8 @@ from capeval.train.tasks.meaning.config import Config as MeaningConfig
 from capeval.train.tasks.meaning.task import MeaningTask, matched, ordered, read_captions
 from capeval.train.tasks.sight.config import Config as SightConfig
 from capeval.train.tasks.sight.task import SightTask, in_proportion, nearest
+from capeval.train.tasks.sight_words.config import Config as SightWordsConfig
+from capeval.train.tasks.sight_words.task import SightWordsTask
 from capeval.train.tasks.unified.config import Config as UnifiedConfig
 from capeval.train.tasks.unified.task import UnifiedTask
 
@@ -217,7 +221,7 @@ def test_words_match_as_in_training(meaning: Path, world: Path) -> None:
     encoder = open_meaning(str(meaning))
     texts = [["a", "dog", "sits", "in", "the", "park"], ["one", "cat", "at", "the", "river"]]
     read = encoder.read(texts)
-    (found,) = word_cosines(read, np.array([0]), np.array([1]))
+    (found,), _ = words_found(read, np.array([0]), np.array([1]))
     first, second = read.words[:6], read.words[6:]
     fits = torch.from_numpy(first @ second.T)[None]
     weights = torch.from_numpy(read.weights)
@@ -333,6 +337,53 @@ def test_sight_says_the_same_without_torch(world: Path, meaning: Path, sight: Pa
     logits = model.logits((read * seen).sum(-1)).detach().numpy()
     assert scores == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-2)
     assert not network.read([[]]).any()
+
+
+@pytest.fixture(scope="module")
+def sight_words(world: Path, meaning: Path) -> Path:
+    config = SightWordsConfig(
+        epochs=25, batch=6, near=3, apart=20, judged=8, learning_rate=3e-3, decay=1.0, width=32,
+        sources=(str(world / "train.json"),), validation=(str(world / "val.json"),), bfloat16=False, dropout=0.0,
+    )  # fmt: skip
+    inputs = Inputs(data=world / "data", features=(world / "f.npz",), extra={"meaning": str(meaning)})
+    return train(SightWordsTask(config, inputs), world / "sight-words")
+
+
+def test_words_are_found_in_pictures_never_seen(sight_words: Path) -> None:
+    told = json.loads((sight_words / "config.json").read_text())
+    assert told["trained"]["validation"]["sits"] > 0.3
+    log = [json.loads(line) for line in (sight_words / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < log[0]["loss"]
+
+
+def test_words_are_found_alike_without_torch(world: Path, meaning: Path, sight_words: Path) -> None:
+    network = open_sight_words(str(sight_words), str(meaning))
+    model = SightWords(SightWordsShape(DIM, DIM, WIDTH, width=32)).eval()
+    load_weights(model, sight_words / BEST)
+    texts = [["a", "dog", "near", "a", "park", "and", "the", "cat", "with", "a", "car"], ["a", "cat", "sits"]]
+    with np.load(world / "f.npz") as stored:
+        vectors, regions = stored["vectors"][:2], stored["regions"][:2]
+    states = [torch.from_numpy(each) for each in network.meaning.states(texts)]
+    lengths = torch.tensor([len(each) for each in states])
+    with torch.no_grad():
+        words = model.telling_words(torch.nn.utils.rnn.pad_sequence(states, batch_first=True), lengths)
+        seen = model.look(torch.from_numpy(vectors), torch.from_numpy(regions))
+        pairs, every = fits_of_pairs(seen, words), fits_of_all(seen, words)
+    assert every.diagonal().numpy() == pytest.approx(pairs.numpy(), abs=1e-5)
+    read, looked = network.read(texts), network.look(vectors, regions)
+    assert read.shares == pytest.approx(words.shares.numpy(), abs=5e-3)
+    assert looked == pytest.approx(seen.numpy(), abs=5e-3)
+    scores = network.scores(network.cosines(read.vectors, looked).max(axis=2), read.shares)
+    assert scores == pytest.approx(model.logits(pairs).sigmoid().detach().numpy(), abs=1e-2)
+    assert not network.read([[]]).shares.any()
+
+
+def test_the_worst_word_decides_most() -> None:
+    shares = torch.full((2, 4), 0.25)
+    even, one_wrong = borne_out(torch.tensor([[0.4, 0.4, 0.4, 0.4], [0.6, 0.6, 0.6, -0.2]]), shares)
+    assert float(even) == pytest.approx(0.4)
+    assert float(one_wrong) < 0.4 - 0.05
+    assert float(borne_out(torch.tensor([0.6, -0.2]), torch.tensor([1.0, 0.0]))) == pytest.approx(0.6)
 
 
 def test_captions_should_fit_as_they_are_alike() -> None:

@@ -1,1 +1,1 @@
-"""Weights of the metrics meaning, fluency, sight and unified: each folder here is an asset. There is no code."""
+"""Weights of meaning, fluency, sight, sight_words and unified: each folder here is an asset. There is no code."""

@@ -33,7 +33,7 @@ class Config(TrainConfig):
     """Above this score of people a caption is good: how likely that is decides the scale."""
     likeness: Weight = 2.0
     """How much the order of captions by their likeness to another caption counts, where there are references."""
-    spared: Annotated[float, Meta(gt=0, lt=1)] = 0.995
+    spared: Annotated[float, Meta(gt=0, lt=1)] = 0.9925
     """Share of people's captions from which soundness takes nothing, at the least."""
     strictness: Annotated[float, Meta(gt=0)] = 2.0
     """How steeply soundness falls for what it does not spare."""

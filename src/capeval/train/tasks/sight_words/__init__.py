@@ -1,0 +1,3 @@
+"""`capeval train sight-words`."""
+
+CONFIG, TASK = "config:Config", "task:SightWordsTask"
