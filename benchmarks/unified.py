@@ -28,8 +28,8 @@ from capeval.runtime.sight import open_sight
 from capeval.types import Dataset, Sample
 
 METRICS = (
-    "unified", "unified(pictures=none)", "unified(references=none)", "meaning", "sight", "sight_words", "sight_text",
-    "tiger", "spice_fast", "cider_d(df=coco-val2014)", "uice_sem", "fluency",
+    "unified", "unified(pictures=none)", "unified(references=none)", "meaning", "accord", "sight", "sight_words",
+    "sight_text", "tiger", "spice_fast", "cider_d(df=coco-val2014)", "uice_sem", "fluency",
 )  # fmt: skip
 REGIONS = 64
 

@@ -20,7 +20,7 @@ from capeval.version import __version__
 
 WEIGHTS = {
     "models": ("capeval_models", {"dinov2-s", "lite0", "lece", "scan", "uice", "nneval", "captioner"}),
-    "unified": ("capeval_models_unified", {"meaning", "fluency", "sight", "sight-words", "unified"}),
+    "unified": ("capeval_models_unified", {"accord", "meaning", "fluency", "sight", "sight-words", "unified"}),
 }
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "capeval"

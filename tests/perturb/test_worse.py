@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from capeval.perturb.worse import BROKEN, JOINED, WRONG, Tagged, Worsener
+from capeval.perturb.worse import BROKEN, HALVED, JOINED, WRONG, Tagged, Worsener
 
 CAPTIONS = [
     Tagged(
@@ -75,6 +75,11 @@ def test_swapped_words_are_the_same_words(worsener: Worsener) -> None:
         without = [word for word in words if word not in ("a", "an")]
         assert Counter(without) == Counter(word for word in CAPTIONS[0].words if word != "a")
         assert sum(a != b for a, b in zip(words, CAPTIONS[0].words) if a not in ("a", "an")) == 2
+
+
+def test_half_of_a_caption_is_its_beginning(worsener: Worsener) -> None:
+    assert drawn(worsener, HALVED)[0] == ["a", "man", "rides", "a"]
+    assert worsener.worse(HALVED, Tagged(["man"], ["NN"]), (), (), np.random.default_rng(0)) is None
 
 
 def test_a_cut_caption_stops_where_more_was_to_come(worsener: Worsener) -> None:

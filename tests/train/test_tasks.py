@@ -13,7 +13,7 @@ from capeval.train.tasks import task_named, task_names
 
 def test_names() -> None:
     assert task_names() == [
-        "captioner", "fluency", "lece", "meaning", "nneval", "parser", "scan", "sight", "sight-words", "uice",
+        "accord", "captioner", "fluency", "lece", "meaning", "nneval", "parser", "scan", "sight", "sight-words", "uice",
         "uice-sem", "uice-syn", "unified",
     ]  # fmt: skip
     with pytest.raises(UnknownName, match="Did you mean captioner"):

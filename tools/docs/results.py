@@ -1,7 +1,8 @@
 """docs/results.md: our own metrics beside all others and the figures of papers, on every benchmark.
 
     capeval bench all -m unified -m 'unified(pictures=none)' -m 'unified(references=none)' -m meaning \\
-      -m meaning_words -m confirmed -m sight -m sight_words -m sight_text -m belongs --images PHOTOS --json board.json
+      -m meaning_words -m confirmed -m accord -m sight -m sight_words -m sight_text -m belongs \\
+      --images PHOTOS --json board.json
     python tools/docs/results.py board.json [MORE.json ...]
 
 The others' rows are those of docs/leaderboard.md. Of several files the last that has a benchmark counts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from capeval.metrics.meaning import readings as encoder_readings
 from capeval.metrics.sight import ByDualEncoder, network_of, read_once, readings
 from capeval.run import Run
 from capeval.types import Array, Floats, Info, Longs
+
+if TYPE_CHECKING:
+    from capeval.runtime.accord import Readings
 
 _USUAL = 0.7
 """So alike are two captions of one picture, on average (COCO .71, Flickr8k .70, Flickr30k .68; training pictures)."""
@@ -74,12 +77,12 @@ def _among_each_other(corpus: Corpus, vectors: Floats, place: Longs) -> Array:
     return found[its_group]
 
 
-def read_for_both(corpus: Corpus) -> None:
-    """Reads all captions for `meaning` and for `sight_text` at once, where both will ask for them."""
+def read_for_both(corpus: Corpus, *others: Readings) -> None:
+    """Reads all captions for `meaning` and for `sight_text` at once, where both will ask for them, and for `others`."""
     network = network_of(SightText(), corpus.run)
     ours, theirs = readings(network, corpus), encoder_readings(network.meaning, corpus)
     every = np.arange(len(corpus.captions))
     new = np.intersect1d(ours.new(every), theirs.new(every))
-    read, vectors = network.read_both(corpus.texts(new), corpus.threads)
+    read, vectors = network.read_both(corpus.texts(new), corpus.threads, *(other.taking(new) for other in others))
     theirs.add(new, read)
     ours.add(new, vectors)

@@ -11,6 +11,7 @@ import numpy as np
 
 from capeval.corpus import Corpus, of_one
 from capeval.errors import CheckpointError, ExpressionError
+from capeval.metrics.accord import Accord
 from capeval.metrics.composite import Composite
 from capeval.metrics.explaining import leave_one_out
 from capeval.metrics.meaning import Meaning
@@ -21,7 +22,7 @@ from capeval.types import Array, Explanation, Info, Metric, Picture
 if TYPE_CHECKING:
     from capeval.runtime.unified import Judge, Weighing
 
-_TEXT = ("meaning_words", "confirmed", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
+_TEXT = ("accord", "confirmed", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
     "both": (*_TEXT, "sight", "sight_words", "tiger"),
     "references": _TEXT,
@@ -52,7 +53,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=6,
+        revision=7,
     )
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class Unified(Composite):
         """The parts' scores, and a number of the caption's form; rows of -1 for a caption without words."""
         made_of = set(self.made_of())
         if made_of & set(Meaning.info.names) and made_of & set(SightText.info.names):
-            read_for_both(corpus)
+            read_for_both(corpus, *([Accord().readings(corpus)] if "accord" in made_of else []))
         found = np.column_stack([super().stats(corpus), form(corpus)])
         has_words = np.diff(corpus.pieces.offsets)[corpus.rows.candidate] > 0
         return np.where(has_words[:, None], found, -1.0)

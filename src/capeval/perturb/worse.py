@@ -20,6 +20,8 @@ WRONG = ("exchanged", "swapped", "added")
 """Another noun, verb, number or colour; two words that have changed places; a thing or a property too many."""
 JOINED = "joined"
 """A caption of another picture added: each is a sound sentence, and one of them is wrong."""
+HALVED = "halved"
+"""Its first half, which may be a sound sentence that says less."""
 BROKEN = ("permuted", "replaced", "repeated", "padded", "listed", "cut")
 """No person writes so: words in disorder, random words, words or the caption twice, frequent words added, a list of
 things, a sentence that stops short of what it was about to say."""
@@ -79,7 +81,7 @@ class Worsener:
         self._ways: dict[str, Callable[[Tagged, Collection[str], np.random.Generator], Words | None]] = {
             "exchanged": self.exchanged, "swapped": self.swapped, "added": self.added, "permuted": self._permuted,
             "replaced": self._replaced, "repeated": self._repeated, "padded": self._padded, "listed": self._listed,
-            "cut": self._cut,
+            "cut": self._cut, HALVED: self._halved,
         }  # fmt: skip
 
     def worse(
@@ -170,6 +172,9 @@ class Worsener:
         """Only the beginning, up to a word that asks for another one."""
         ends = [place for place, tag in enumerate(caption.tags) if tag in _UNDONE and 1 < place < len(caption.tags) - 1]
         return list(caption.words[: ends[int(random.integers(len(ends)))] + 1]) if ends else None
+
+    def _halved(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
+        return list(caption.words[: len(caption.words) // 2]) or None
 
     def _listed(self, caption: Tagged, known: Collection[str], random: np.random.Generator) -> Words | None:
         """The caption's nouns among many others, joined by `and` or by nothing."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from capeval.errors import CheckpointError
 from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.batches import Rows, few, for_each, of_one_length
@@ -111,6 +112,14 @@ class Meaning:
 
         self._in_blocks(block, lengths, threads)
         return found
+
+    def check_reads_for(self, network: Checkpoint) -> None:
+        """Refuses a network that has learned from what another encoder reads."""
+        if network.facts.get("meaning") != self.checkpoint.digest:
+            raise CheckpointError(
+                f"{network.folder}: trained with another sentence encoder than {self.checkpoint.folder}. Both must "
+                "come from one version of capeval-models, or be trained together"
+            )
 
     @property
     def _widths(self) -> tuple[int, int]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from capeval.errors import CheckpointError
 from capeval.run import Run
 from capeval.runtime.arrays import named_arrays, probability
 from capeval.runtime.batches import Rows, filled, for_each, of_one_length
@@ -33,11 +32,7 @@ class PictureNetwork:
 
     def __init__(self, checkpoint: Checkpoint, meaning: Meaning) -> None:
         self.checkpoint, self.meaning = checkpoint, meaning
-        if checkpoint.facts.get("meaning") != meaning.checkpoint.digest:
-            raise CheckpointError(
-                f"{checkpoint.folder}: trained with another sentence encoder than {meaning.checkpoint.folder}. Both "
-                "must come from one version of capeval-models, or be trained together"
-            )
+        meaning.check_reads_for(checkpoint)
         self._captions, self._pictures = (checkpoint.session(name, threads=1) for name in (CAPTIONS, PICTURES))
         self._scale = named_arrays(checkpoint.path(SCALE), ("slope", "offset"))
         sizes = {given.name: given.shape for given in self._pictures.get_inputs()}
@@ -94,12 +89,14 @@ class Sight(PictureNetwork):
         self._hear(texts, threads, take)
         return found
 
-    def read_both(self, texts: Sequence[Sequence[str]], threads: int = 1) -> tuple[Read, Floats]:
-        """What the sentence encoder alone reads, and the vectors, for the price of one."""
+    def read_both(self, texts: Sequence[Sequence[str]], threads: int = 1, *others: TakeStates) -> tuple[Read, Floats]:
+        """What the sentence encoder alone reads, and the vectors, for the price of one; `others` get states too."""
         found = np.zeros((len(texts), self.width), np.float32)
 
         def take(rows: Rows, states: Floats) -> None:
             (found[rows],) = self._heard(states)
+            for other in others:
+                other(rows, states)
 
         return self.meaning.read(texts, threads, take), found
 

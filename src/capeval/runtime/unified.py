@@ -28,8 +28,8 @@ SOUND = "sound"
 FORM = ("fresh",)
 """What is known of every caption: that it does not say most pairs of words again."""
 _ODDS = (
-    "meaning", "meaning_best", "meaning_words", "sight", "sight_words", "fluency", "uice_syn", "uice_sem", "lece",
-    "nneval",
+    "meaning", "meaning_best", "meaning_words", "accord", "sight", "sight_words", "fluency", "uice_syn", "uice_sem",
+    "lece", "nneval",
 )  # fmt: skip
 _AS_THEY_ARE = (*FORM, "confirmed", "sight_text", "belongs", "tiger", "tiger_rrs", "tiger_wds")
 _SURE = 0.002

@@ -1,4 +1,4 @@
-"""Meaning, fluency, sight and unified trained on a small world: each learns, and says the same without torch."""
+"""Our own metrics trained on a small world: each learns, and says the same without torch."""
 
 # ruff: noqa: E402  (what needs torch is imported after asking whether it is there)
 
@@ -21,11 +21,15 @@ tokenizers = pytest.importorskip("tokenizers")
 
 from safetensors.torch import save_file
 
+from capeval.corpus import Corpus
 from capeval.errors import DataError
+from capeval.metrics.accord import Accord as AccordMetric
+from capeval.models.accord import Accord, AccordShape, Words
 from capeval.models.fluency import load_listener
 from capeval.models.meaning import Encoder, load_minilm
 from capeval.models.sight import Sight, SightShape
 from capeval.models.sight_words import SightWords, SightWordsShape, borne_out, fits_of_all, fits_of_pairs
+from capeval.runtime.accord import open_accord
 from capeval.runtime.fluency import open_fluency
 from capeval.runtime.meaning import open_meaning, sentence_cosines, words_found
 from capeval.runtime.pieces import Pieces
@@ -35,6 +39,9 @@ from capeval.runtime.unified import INPUTS, open_judge
 from capeval.train.checkpoint import BEST, load_weights
 from capeval.train.loop import train
 from capeval.train.task import Inputs
+from capeval.train.tasks.accord.config import Config as AccordConfig
+from capeval.train.tasks.accord.material import ANY, NEAR, OWN, WORSE
+from capeval.train.tasks.accord.task import AccordTask
 from capeval.train.tasks.fluency.config import Config as FluencyConfig
 from capeval.train.tasks.fluency.task import FluencyTask
 from capeval.train.tasks.meaning.config import Config as MeaningConfig
@@ -45,6 +52,7 @@ from capeval.train.tasks.sight_words.config import Config as SightWordsConfig
 from capeval.train.tasks.sight_words.task import SightWordsTask
 from capeval.train.tasks.unified.config import Config as UnifiedConfig
 from capeval.train.tasks.unified.task import UnifiedTask
+from capeval.types import Dataset, Sample
 
 WHO = ["dog", "cat", "man", "woman", "horse", "bird"]
 WHERE = ["park", "street", "house", "beach", "river"]
@@ -300,6 +308,86 @@ def test_fluency_needs_minilm_and_sentences(world: Path, tmp_path: Path) -> None
     inputs = Inputs(data=world / "data", extra={"minilm": str(world / "minilm")}, corpus=(short,))
     with pytest.raises(DataError, match="no sentence to learn from"):
         FluencyTask(FluencyConfig(sources=(str(world / "train.json"),)), inputs)
+
+
+def accord_task(world: Path, meaning: Path) -> AccordTask:
+    config = AccordConfig(
+        epochs=12, batch=6, near=3, judged=8, learning_rate=3e-3, decay=1.0, width=32, average=0,
+        sources=(str(world / "train.json"),), validation=(str(world / "val.json"),), bfloat16=False, dropout=0.0,
+    )  # fmt: skip
+    return AccordTask(config, Inputs(data=world / "data", extra={"meaning": str(meaning)}))
+
+
+@pytest.fixture(scope="module")
+def accord(world: Path, meaning: Path) -> Path:
+    return train(accord_task(world, meaning), world / "accord")
+
+
+def test_accord_learns_which_captions_belong(accord: Path) -> None:
+    told = json.loads((accord / "config.json").read_text())
+    assert told["trained"]["validation"]["sits"] > 0.3
+    assert told["facts"]["pictures"] == 12
+    log = [json.loads(line) for line in (accord / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < log[0]["loss"]
+
+
+def test_accord_has_captions_beside_the_others_of_their_picture(world: Path, meaning: Path) -> None:
+    task = accord_task(world, meaning)
+    material, random = task.material, np.random.default_rng(0)
+    pictures = material.sources[0][:6]
+    for place, number in enumerate(pictures.tolist()):
+        references, shown = task._drawn(pictures, place, random)
+        own = set(material.pictures[number].tolist())
+        assert set(references) <= own
+        ((caption, _),) = [each for each in shown if each[1] == OWN]
+        assert caption in own - set(references)
+        group = set(range(place // 3 * 3, place // 3 * 3 + 3)) - {place}
+        near, others = (
+            {caption for each in where for caption in material.pictures[pictures[each]].tolist()}
+            for where in (group, set(range(6)) - group - {place})
+        )
+        assert {each for each, kind in shown if kind == NEAR} <= near
+        assert {each for each, kind in shown if kind == ANY} <= others
+        assert {each for each, kind in shown if kind == WORSE} <= {made.caption for made in material.made[number]}
+        assert sum(kind == NEAR for _, kind in shown) == 2
+
+
+def test_accord_says_the_same_without_torch(world: Path, meaning: Path, accord: Path) -> None:
+    network = open_accord(str(accord), str(meaning))
+    model = Accord(AccordShape(WIDTH, 32)).eval()
+    load_weights(model, accord / BEST)
+    texts = [["a", "dog", "near", "a", "park"], ["the", "dog", "sits", "in", "the", "park"], ["one", "cat"]]
+    states = [torch.from_numpy(each) for each in network.meaning.states(texts)]
+    lengths = torch.tensor([len(each) for each in states])
+    with torch.no_grad():
+        words = model.words(torch.nn.utils.rnn.pad_sequence(states, batch_first=True), lengths)
+        rows = words.rows(torch.tensor([0, 2])), words.rows(torch.tensor([[1, 2], [0, 1]]))
+        expected = (model.slope * model(*rows) + model.offset).sigmoid().numpy()
+    samples = [
+        Sample("1", "1", " ".join(texts[0]), (" ".join(texts[1]), " ".join(texts[2]))),
+        Sample("2", "1", " ".join(texts[2]), (" ".join(texts[0]), " ".join(texts[1]))),
+    ]
+    metric = AccordMetric(checkpoint=str(accord), meaning=str(meaning))
+    assert metric.stats(Corpus(Dataset.from_samples(samples)))[:, 0] == pytest.approx(expected, abs=5e-3)
+
+
+def test_what_is_no_word_does_not_count() -> None:
+    torch.manual_seed(0)
+    model = Accord(AccordShape(8, 8)).eval()
+
+    def drawn(*size: int) -> Words:
+        return Words(torch.randn(*size, 8), torch.rand(*size), torch.ones(*size, dtype=torch.bool))
+
+    own, others = drawn(1, 3), drawn(1, 2, 4)
+    alone = model(own, others)
+    wide_own, wide_others = drawn(1, 5), drawn(1, 3, 6)
+    for wide, narrow, part in ((wide_own, own, (slice(3),)), (wide_others, others, (slice(2), slice(4)))):
+        wide.is_word.zero_()
+        wide.telling.zero_()
+        for into, given in zip(wide, narrow):
+            into[(slice(None), *part)] = given
+    assert torch.allclose(model(wide_own, wide_others), alone, atol=1e-5)
+    assert not torch.allclose(model(own, drawn(1, 2, 4)), alone, atol=1e-3)
 
 
 @pytest.fixture(scope="module")

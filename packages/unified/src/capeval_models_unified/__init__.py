@@ -1,1 +1,1 @@
-"""Weights of meaning, fluency, sight, sight_words and unified: each folder here is an asset. There is no code."""
+"""Weights of metrics from meaning to unified: each folder here is an asset. There is no code."""

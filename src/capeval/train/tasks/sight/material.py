@@ -45,7 +45,8 @@ class States(NamedTuple):
     offsets: Longs
 
     @classmethod
-    def of(cls, meaning: Meaning, texts: Sequence[Sequence[str]], inputs: Inputs) -> States:
+    def of(cls, meaning: Meaning, texts: Sequence[Sequence[str]], inputs: Inputs, most: int = _PIECES) -> States:
+        """`most`: pieces of a caption that are kept."""
         parts: list[npt.NDArray[np.float16]] = []
         lengths: list[int] = []
         run = inputs.run
@@ -53,7 +54,7 @@ class States(NamedTuple):
             for start in range(0, len(texts), 4096):
                 # Of a long caption the end stays the end.
                 found = [
-                    np.concatenate([each[: _PIECES - 1], each[-1:]]) if len(each) > _PIECES else each
+                    np.concatenate([each[: most - 1], each[-1:]]) if len(each) > most else each
                     for each in meaning.states(texts[start : start + 4096], run.threads)
                 ]
                 parts.append(np.concatenate(found).astype(np.float16))

@@ -20,7 +20,7 @@ from capeval.io.features import open_features
 from capeval.metrics.composite import Composite
 from capeval.metrics.unified import form
 from capeval.models.unified import Gate, Unified
-from capeval.perturb.worse import BROKEN, JOINED, WRONG, Worsener, tagged
+from capeval.perturb.worse import BROKEN, HALVED, JOINED, WRONG, Worsener, tagged
 from capeval.registry import parse
 from capeval.runtime.unified import FORM, INPUTS, SOUND, WEIGHTS, Weighing, probe_outputs, read_weighing, weighed
 from capeval.runtime.unified import parts_of as parts_named
@@ -35,10 +35,10 @@ from capeval.train.task import Arrays, Batch, Inputs, Task
 from capeval.train.tasks.unified.config import Config
 from capeval.types import Array, Dataset, Flags, Longs, Sample
 
-_ONE_WORD, _HALF, _OTHER = "one word", "half", "other"
-_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, _HALF, *WRONG, JOINED)
+_ONE_WORD, _OTHER = "one word", "other"
+_KINDS = (*BROKEN, "permuted", "replaced", _OTHER, _OTHER, _ONE_WORD, HALVED, *WRONG, JOINED)
 """How captions are made worse; words in disorder, random words and captions of other pictures twice as often."""
-_PARTLY = (*WRONG, JOINED, _HALF, "cut")
+_PARTLY = (*WRONG, JOINED, HALVED, "cut")
 _PARTLY_IS_WORTH = 0.6
 """What a caption with something wrong in it, or one that stops short, keeps of its score."""
 _GOOD = 0.5
@@ -172,8 +172,8 @@ class UnifiedTask(Task[Unified]):
             known = {word for text in tokenize(row.references, inputs.run) for word in text} | set(caption.words)
             if kind == _OTHER:
                 made: Sequence[str] | None = parsed[other].words if rows[other].image != row.image else None
-            elif kind in (_ONE_WORD, _HALF):
-                made = caption.words[: 1 if kind == _ONE_WORD else len(caption.words) // 2]
+            elif kind == _ONE_WORD:
+                made = caption.words[:1]
             else:
                 made = worsener.worse(kind, caption, known, parsed[other].words, random)
             if made:
@@ -269,10 +269,10 @@ class UnifiedTask(Task[Unified]):
         told: dict[str, float] = {}
         for name, found in model({name: given[name] for name in INPUTS}, given[SOUND]).items():
             scores, beside = np.split(found.double().numpy(), [len(is_judged)])
-            told[f"tau_{name}"] = _agreement(rows.targets[is_judged], scores[is_judged])
-            told[f"others_{name}"] = _agreement(rows.targets[is_other], scores[is_other])
+            told[f"tau_{name}"] = agreement(rows.targets[is_judged], scores[is_judged])
+            told[f"others_{name}"] = agreement(rows.targets[is_other], scores[is_other])
             if name != _PICTURES:
-                told[f"alike_{name}"] = _agreement(rows.likeness, beside)
+                told[f"alike_{name}"] = agreement(rows.likeness, beside)
             told[f"fooled_{name}"] = float((scores[~is_judged] >= scores[rows.of[~is_judged]]).mean())
         good = [key for key in told if not key.startswith("fooled")]
         fooled = sum(told[f"fooled_{name}"] for name in INPUTS)
@@ -366,7 +366,7 @@ def _tensor(values: Array | Flags) -> Tensor:
     return torch.from_numpy(values.astype(np.float32))
 
 
-def _agreement(human: Array, scores: Array) -> float:
+def agreement(human: Array, scores: Array) -> float:
     """Kendall's tau-b; 0 where people put nothing in order."""
     return correlations(human, scores)["kendall_b"].value if len(human) and np.ptp(human) else 0.0
 

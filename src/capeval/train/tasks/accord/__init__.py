@@ -1,0 +1,3 @@
+"""`capeval train accord`."""
+
+CONFIG, TASK = "config:Config", "task:AccordTask"
