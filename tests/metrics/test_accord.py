@@ -79,6 +79,10 @@ def test_without_words_there_is_nothing_to_agree_with() -> None:
         scores("a man rides", references=())
 
 
+def test_of_no_captions_there_are_no_scores() -> None:
+    assert Accord().stats(Corpus(Dataset.from_samples([]))).shape == (0, 1)
+
+
 def test_the_order_of_references_does_not_matter() -> None:
     assert scores("a man rides a bike", references=REFERENCES[::-1]) == scores("a man rides a bike")
 

@@ -49,9 +49,9 @@ class Accord(Metric):
 
         corpus.require_references()
         network = self._network(corpus.run)
-        heard = self.readings(corpus).all(corpus.texts, corpus.threads)
+        words = self.readings(corpus).all(corpus.texts, corpus.threads)
         rows, captions = corpus.rows, corpus.captions
-        has_words = np.diff(heard.offsets) > 0
+        has_words = np.array([len(each.telling) > 0 for each in words], bool)
         odds, is_scored = np.zeros(len(corpus)), np.zeros(len(corpus), bool)
 
         def score(row: int) -> None:
@@ -59,7 +59,7 @@ class Accord(Metric):
             # In one order, whatever the order that they come in: sums go by it.
             references = sorted(its[has_words[its]].tolist(), key=captions.__getitem__)
             if references and has_words[rows.candidate[row]]:
-                odds[row] = network.odds(heard, int(rows.candidate[row]), references)
+                odds[row] = network.odds(words[rows.candidate[row]], [words[each] for each in references])
                 is_scored[row] = True
 
         for_each(score, range(len(corpus)), corpus.threads)

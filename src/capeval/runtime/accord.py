@@ -16,7 +16,7 @@ from capeval.runtime.batches import Rows, filled
 from capeval.runtime.checkpoint import Arrays, Checkpoint, open_checkpoint
 from capeval.runtime.meaning import Meaning, TakeStates, Texts, open_meaning
 from capeval.runtime.session import open_session
-from capeval.types import Array, Floats, Longs
+from capeval.types import Array, Floats
 
 WORDS, JUDGE, SCALE = "words.onnx", "judge.onnx", "scale.npz"
 CHECKPOINT = "accord"
@@ -28,16 +28,13 @@ _CAPTIONS = 2048
 _ALIGNED = 64
 
 
-class Heard(NamedTuple):
-    """The words of captions: those of caption i are `vectors[offsets[i]:offsets[i + 1]]`, none of one without words."""
+class Words(NamedTuple):
+    """The words of a caption, none of one without words."""
 
     vectors: Floats
+    """[words, width]"""
     telling: Floats
-    offsets: Longs
-
-    def of(self, caption: int) -> tuple[Floats, Floats]:
-        its = slice(*self.offsets[caption : caption + 2])
-        return self.vectors[its], self.telling[its]
+    """How much each says."""
 
 
 class Accord:
@@ -60,16 +57,16 @@ class Accord:
     def width(self) -> int:
         return int(self._words.get_outputs()[0].shape[-1])
 
-    def odds(self, heard: Heard, candidate: int, references: Sequence[int]) -> float:
+    def odds(self, candidate: Words, references: Sequence[Words]) -> float:
         """Of one caption beside its references; each must have a word. Alone, so that no other row decides a digit."""
-        its = [heard.of(each) for each in (candidate, *references)]
-        form = 1, len(references), max(len(telling) for _, telling in its[1:])
+        count = len(candidate.telling)
+        form = 1, len(references), max(len(each.telling) for each in references)
         given = {
-            "own": _zeros(1, len(its[0][1]), self.width), "own_telling": _zeros(1, len(its[0][1])),
+            "own": _zeros(1, count, self.width), "own_telling": _zeros(1, count),
             "references": _zeros(*form, self.width), "telling": _zeros(*form), "is_word": np.zeros(form, bool),
         }  # fmt: skip
-        given["own"][0], given["own_telling"][0] = its[0]
-        for place, (vectors, telling) in enumerate(its[1:]):
+        given["own"][0], given["own_telling"][0] = candidate
+        for place, (vectors, telling) in enumerate(references):
             there = 0, place, slice(len(telling))
             given["references"][there], given["telling"][there], given["is_word"][there] = vectors, telling, True
         (found,) = self._judge.run(None, given)
@@ -85,8 +82,7 @@ class Readings:
 
     def __init__(self, network: Accord, count: int) -> None:
         self._network = network
-        nothing = np.empty((0, network.width), np.float32), np.empty(0, np.float32)
-        self._words: list[tuple[Floats, Floats]] = [nothing] * count
+        self._words = [Words(np.empty((0, network.width), np.float32), np.empty(0, np.float32))] * count
         self._is_read = np.zeros(count, bool)
 
     def taking(self, captions: npt.NDArray[Any]) -> TakeStates:
@@ -95,18 +91,16 @@ class Readings:
 
         def take(rows: Rows, states: Floats) -> None:
             for caption, vectors, telling in zip(captions[rows].tolist(), *self._network.heard(states)):
-                self._words[caption] = vectors.copy(), telling.copy()  # not the whole block
+                self._words[caption] = Words(vectors.copy(), telling.copy())  # not the whole block
 
         return take
 
-    def all(self, texts: Texts, threads: int) -> Heard:
-        """What is not read yet is; `texts` gives the words of some captions."""
+    def all(self, texts: Texts, threads: int) -> Sequence[Words]:
+        """Of all captions; what is not read yet is read now. `texts` gives the words of some captions."""
         # So many at a time: what the encoder knows of all pieces is large.
         for new in _parts(np.flatnonzero(~self._is_read)):
             self._network.meaning.read(texts(new), threads, self.taking(new))
-        offsets = np.cumsum([0, *(len(telling) for _, telling in self._words)]).astype(np.int64)
-        vectors, telling = (np.concatenate(column) for column in zip(*self._words))
-        return Heard(vectors, telling, offsets)
+        return self._words
 
 
 def _zeros(*form: int) -> Floats:
