@@ -115,6 +115,10 @@ def test_each_word_is_explained() -> None:
     references = [text.split() for text in REFERENCES]
     (found, *_) = explain(Accord(), ["a", "man", "rides", "a", "giraffe"], references, Run())
     assert [word.text for word in found.candidate_words] == ["a", "man", "rides", "a", "giraffe"]
+    assert found.facts["accord"] == pytest.approx(scores("a man rides a giraffe")[0], abs=1e-9)
+    without = {row[0]: float(row[1]) for row in found.rows}
+    assert without["rides"] == pytest.approx(scores("a man a giraffe")[0], abs=1e-9)
+    assert without["rides"] < float(found.facts["accord"])
 
 
 def test_another_sentence_encoder_is_refused(tmp_path: Path) -> None:
