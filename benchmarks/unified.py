@@ -29,7 +29,7 @@ from capeval.types import Dataset, Sample
 
 METRICS = (
     "unified", "unified(pictures=none)", "unified(references=none)", "meaning", "accord", "sight", "sight_words",
-    "sight_text", "tiger", "spice_fast", "cider_d(df=coco-val2014)", "uice_sem", "fluency",
+    "sight_text", "scan", "tiger", "spice_fast", "cider_d(df=coco-val2014)", "fluency",
 )  # fmt: skip
 REGIONS = 64
 

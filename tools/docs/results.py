@@ -1,11 +1,12 @@
 """docs/results.md: our own metrics beside all others and the figures of papers, on every benchmark.
 
     capeval bench all -m unified -m 'unified(pictures=none)' -m 'unified(references=none)' -m meaning \\
-      -m meaning_words -m confirmed -m accord -m sight -m sight_words -m sight_text -m belongs \\
+      -m meaning_words -m confirmed -m accord -m sight -m sight_words -m sight_text -m belongs -m scan \\
       --images PHOTOS --json board.json
     python tools/docs/results.py board.json [MORE.json ...]
 
-The others' rows are those of docs/leaderboard.md. Of several files the last that has a benchmark counts.
+The others' rows are those of docs/leaderboard.md. Of several files the last that has a benchmark counts. A metric of our own
+that no file has keeps its row, so that after a change only what has changed is scored.
 """
 
 from __future__ import annotations
@@ -51,9 +52,16 @@ def ours(files: list[Path]) -> dict[str, dict[str, str]]:
 
 def others(table: int) -> dict[str, dict[str, str]]:
     """A table of the leaderboard's page: 0 what was measured, 1 what is quoted from papers."""
-    lines = (DOCS / "leaderboard.md").read_text("utf-8").splitlines()
-    begin = [number for number, line in enumerate(lines) if line.startswith("| metric |")][table]
-    header = [cell.strip().partition(",")[0] for cell in lines[begin].strip("|").split("|")]
+    return read_table((DOCS / "leaderboard.md").read_text("utf-8"), table)
+
+
+def read_table(text: str, number: int) -> dict[str, dict[str, str]]:
+    """Rows of the table of that number, by metric, of the columns that are shown."""
+    columns = {name: key for key, name in COLUMNS.items()}
+    lines = text.splitlines()
+    begin = [number for number, line in enumerate(lines) if line.startswith("| metric |")][number]
+    titles = [cell.strip() for cell in lines[begin].strip("|").split("|")]
+    header = [columns.get(title, title.partition(",")[0]) for title in titles]
     found = {}
     for line in lines[begin + 2 :]:
         if not line.startswith("|"):
@@ -75,12 +83,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("boards", nargs="+", type=Path)
     boards = parser.parse_args().boards
-    own = ours(boards)
-    rest = {name: cells for name, cells in others(0).items() if name not in own}
     page = DOCS / "results.md"
-    before = page.read_text("utf-8").partition(MARK)[0].rstrip() if page.exists() else "# Results"
+    kept, _, made = page.read_text("utf-8").partition(MARK) if page.exists() else ("# Results", "", "")
+    own = (read_table(made, 0) if made else {}) | ours(boards)
+    rest = {name: cells for name, cells in others(0).items() if name not in own}
     text = (
-        f"{before}\n\n{MARK}\n\n## Ours\n\n{table(own)}\n\n## All others, measured here\n\n{table(rest)}\n\n"
+        f"{kept.rstrip()}\n\n{MARK}\n\n## Ours\n\n{table(own)}\n\n## All others, measured here\n\n{table(rest)}\n\n"
         f"## Quoted from papers\n\n{table(others(1), code=False)}\n"
     )
     page.write_text(text, "utf-8")

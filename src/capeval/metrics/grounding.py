@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capeval.corpus import Corpus
+from capeval.errors import CheckpointError, Unavailable
 from capeval.types import Array, Flags, Floats, Longs
 
 if TYPE_CHECKING:
@@ -42,9 +43,25 @@ class Grounded(NamedTuple):
     """Whether the caption has a word that the model knows, and a reference has one."""
 
 
-def grounded(corpus: Corpus, scan: Scan) -> Iterator[Grounded]:
-    """All rows, in no particular order."""
-    work = _Work(corpus, scan)
+def open_grounding(name: str, source: str, corpus: Corpus) -> Scan:
+    """The network for a metric of this name, if it can ground captions in the pictures of the corpus."""
+    from capeval.runtime.scan import open_scan, open_trained_scan
+
+    if corpus.dataset.features is None:
+        raise Unavailable(f"{name} looks at pictures, and there are none", remedy="pictures")
+    checkpoint = open_trained_scan(source, corpus.run)
+    checkpoint.check_encoder(corpus.features(checkpoint.encoder).encoder)
+    if checkpoint.config.get("direction") != "i2t":
+        raise CheckpointError(
+            f"{checkpoint.folder}: in this model words look at regions; {name} needs one in which regions look at "
+            "words (direction i2t)"
+        )
+    return open_scan(source, corpus.run)
+
+
+def grounded(corpus: Corpus, scan: Scan, references: bool = True) -> Iterator[Grounded]:
+    """All rows, in no particular order; without `references` of candidates alone."""
+    work = _Work(corpus, scan, references)
     for start, stop in _blocks(work.pairs_of_image, max(1, _NUMBERS // (_REGIONS * scan.width)), _PAIRS):
         yield from work.grounded(start, stop)
 
@@ -82,7 +99,7 @@ def memory(model: str) -> Memory:
 class _Work:
     """A corpus as numbers: rows and their contexts, a context being an image with a set of references."""
 
-    def __init__(self, corpus: Corpus, scan: Scan) -> None:
+    def __init__(self, corpus: Corpus, scan: Scan, references: bool) -> None:
         self.corpus, self.scan = corpus, scan
         self.memory = memory(scan.checkpoint.digest)
         same = _same_words(corpus)
@@ -93,7 +110,7 @@ class _Work:
         contexts, self.context = np.unique(self.image.astype(np.int64) * sets + corpus.rows.group, return_inverse=True)
         self.context_image, group = contexts // sets, contexts % sets
         offsets = corpus.rows.group_offsets
-        self.sizes = np.diff(offsets)[group]
+        self.sizes = np.diff(offsets)[group] * references
         self.references = same[corpus.rows.group_captions[_ranges(offsets[group], self.sizes)]]
         self.reference_offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         self.pairs_of_image = np.bincount(self.image) + np.bincount(self.context_image, self.sizes).astype(np.int64)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from capeval.corpus import Corpus
-from capeval.errors import CheckpointError, ExpressionError, Unavailable
+from capeval.errors import ExpressionError, Unavailable
 from capeval.run import Run
 from capeval.types import Array, Dataset, Explanation, Info, Longs, Metric, Picture, Sample
 
@@ -95,20 +95,11 @@ class Tiger(Metric):
         return [explanation(" / ".join(texts), scores, names, ours, theirs, relevance(found.reference)[0])]
 
     def _grounded(self, corpus: Corpus) -> Iterator[Grounded]:
-        if corpus.dataset.features is None:
-            raise Unavailable("tiger looks at pictures, and there are none", remedy="pictures")
-        corpus.require_references()
-        checkpoint = self._checkpoint(corpus.run)
-        checkpoint.check_encoder(corpus.features(checkpoint.encoder).encoder)
-        if checkpoint.config.get("direction") != "i2t":
-            raise CheckpointError(
-                f"{checkpoint.folder}: in this model words look at regions; tiger needs one in which regions look at "
-                "words (direction i2t)"
-            )
-        from capeval.metrics.grounding import grounded
-        from capeval.runtime.scan import open_scan
+        from capeval.metrics.grounding import grounded, open_grounding
 
-        return grounded(corpus, open_scan(self._source, corpus.run))
+        scan = open_grounding(self.info.name, self._source, corpus)
+        corpus.require_references()
+        return grounded(corpus, scan)
 
     @property
     def _source(self) -> str:

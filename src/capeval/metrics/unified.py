@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _TEXT = ("accord", "confirmed", "belongs", "spice_fast", "cider_d(df=coco-val2014)")
 SAYS = {
-    "both": (*_TEXT, "sight", "sight_words", "tiger"),
+    "both": (*_TEXT, "sight", "sight_words", "scan", "tiger_wds"),
     "references": _TEXT,
-    "pictures": ("sight", "sight_words", "uice_sem"),
+    "pictures": ("sight", "sight_words", "scan"),
 }
 """By what there is beside the candidate: the parts that tell whether it says the right thing."""
 SOUNDS = ("fluency",)
@@ -53,7 +53,7 @@ class Unified(Composite):
         summary="How good people would call the caption: meaning, sight, grounding, words and fluency in one",
         citation="ours; the combination that Kilickaya et al. 2017 ask for",
         needs=("references", "pictures"),
-        revision=7,
+        revision=8,
     )
 
     def __post_init__(self) -> None:

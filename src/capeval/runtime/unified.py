@@ -29,9 +29,9 @@ FORM = ("fresh",)
 """What is known of every caption: that it does not say most pairs of words again."""
 _ODDS = (
     "meaning", "meaning_best", "meaning_words", "accord", "sight", "sight_words", "fluency", "uice_syn", "uice_sem",
-    "lece", "nneval",
+    "tiger_wds", "lece", "nneval",
 )  # fmt: skip
-_AS_THEY_ARE = (*FORM, "confirmed", "sight_text", "belongs", "tiger", "tiger_rrs", "tiger_wds")
+_AS_THEY_ARE = (*FORM, "confirmed", "sight_text", "belongs", "scan", "tiger", "tiger_rrs")
 _SURE = 0.002
 _ARRAYS = ("mean", "spread", "usual", "weights", "bias", "gate", "gate_bias")
 
