@@ -27,7 +27,7 @@ from capeval.errors import CheckpointError, DataError, ExpressionError, Unavaila
 from capeval.evaluate import evaluate
 from capeval.io.features import ArrayFeatures
 from capeval.io.shipped import shipped
-from capeval.metrics import grounding, tiger
+from capeval.metrics import grounding
 from capeval.metrics.tiger import Tiger, region_rank_similarity, relevance, weight_distribution_similarity
 from capeval.registry import parse
 from capeval.run import Run
@@ -353,12 +353,14 @@ def test_scoring_loads_no_torch(small_scan: Path) -> None:
 
 # --- the network that comes with capeval ---
 
-needs_shipped = pytest.mark.skipif(tiger.CHECKPOINT not in installed_checkpoints(), reason="capeval-models has no scan")
+needs_shipped = pytest.mark.skipif(
+    grounding.CHECKPOINT not in installed_checkpoints(), reason="capeval-models has no scan"
+)
 
 
 @needs_shipped
 def test_the_shipped_network_is_small_says_what_it_saw_and_looks_from_regions_to_words() -> None:
-    checkpoint = open_trained_scan(tiger.CHECKPOINT)
+    checkpoint = open_trained_scan(grounding.CHECKPOINT)
     assert sum(path.stat().st_size for path in checkpoint.folder.iterdir()) < 25e6
     assert checkpoint.config["direction"] == "i2t"
     assert checkpoint.facts["encoder"]

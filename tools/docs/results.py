@@ -5,8 +5,8 @@
       --images PHOTOS --json board.json
     python tools/docs/results.py board.json [MORE.json ...]
 
-The others' rows are those of docs/leaderboard.md. Of several files the last that has a benchmark counts. A metric of our own
-that no file has keeps its row, so that after a change only what has changed is scored.
+The others' rows are those of docs/leaderboard.md. Of several files the last that has a benchmark counts. A metric of
+ours that no file has keeps its row, so that after a change only what has changed is scored.
 """
 
 from __future__ import annotations

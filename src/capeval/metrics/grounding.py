@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
@@ -19,11 +20,15 @@ import numpy.typing as npt
 
 from capeval.corpus import Corpus
 from capeval.errors import CheckpointError, Unavailable
-from capeval.types import Array, Flags, Floats, Longs
+from capeval.run import Run
+from capeval.types import Array, Flags, Floats, Longs, Metric
 
 if TYPE_CHECKING:
+    from capeval.runtime.checkpoint import Checkpoint
     from capeval.runtime.scan import Scan
 
+CHECKPOINT = "scan"
+"""The network that comes with capeval."""
 # Bounds of what is held at once. Numbers are those of word vectors, and of mapped regions if a picture has a hundred.
 _NUMBERS = 1 << 24
 _REGIONS = 100
@@ -43,20 +48,47 @@ class Grounded(NamedTuple):
     """Whether the caption has a word that the model knows, and a reference has one."""
 
 
-def open_grounding(name: str, source: str, corpus: Corpus) -> Scan:
-    """The network for a metric of this name, if it can ground captions in the pictures of the corpus."""
-    from capeval.runtime.scan import open_scan, open_trained_scan
+@dataclass(frozen=True)
+class ByScan(Metric):
+    """What the metrics share that ground captions with a SCAN, whose regions look at words.
 
-    if corpus.dataset.features is None:
-        raise Unavailable(f"{name} looks at pictures, and there are none", remedy="pictures")
-    checkpoint = open_trained_scan(source, corpus.run)
-    checkpoint.check_encoder(corpus.features(checkpoint.encoder).encoder)
-    if checkpoint.config.get("direction") != "i2t":
-        raise CheckpointError(
-            f"{checkpoint.folder}: in this model words look at regions; {name} needs one in which regions look at "
-            "words (direction i2t)"
-        )
-    return open_scan(source, corpus.run)
+    `checkpoint`: the folder of one of your own.
+    """
+
+    checkpoint: str = ""
+
+    def trained_on(self) -> tuple[str, ...]:
+        return tuple(self._checkpoint().facts.get("trained_on", ()))
+
+    def encoders(self, run: Run) -> tuple[str, ...]:
+        return tuple(filter(None, [self._checkpoint(run).encoder]))
+
+    def signature_extras(self, run: Run) -> dict[str, Any]:
+        return {"checkpoint": self._checkpoint(run).digest}
+
+    def open(self, corpus: Corpus) -> Scan:
+        """The network, if it can ground captions in the pictures of the corpus."""
+        from capeval.runtime.scan import open_scan
+
+        if corpus.dataset.features is None:
+            raise Unavailable(f"{self.info.name} looks at pictures, and there are none", remedy="pictures")
+        checkpoint = self._checkpoint(corpus.run)
+        checkpoint.check_encoder(corpus.features(checkpoint.encoder).encoder)
+        if checkpoint.config.get("direction") != "i2t":
+            raise CheckpointError(
+                f"{checkpoint.folder}: in this model words look at regions; {self.info.name} needs one in which "
+                "regions look at words (direction i2t)"
+            )
+        return open_scan(self._source, corpus.run)
+
+    @property
+    def _source(self) -> str:
+        return self.checkpoint or CHECKPOINT
+
+    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
+        from capeval.runtime.scan import open_trained_scan
+
+        return open_trained_scan(self._source, run)
 
 
 def grounded(corpus: Corpus, scan: Scan, references: bool = True) -> Iterator[Grounded]:

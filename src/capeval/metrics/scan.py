@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from capeval.corpus import Corpus
-from capeval.run import Run
-from capeval.types import Array, Info, Metric
-
-if TYPE_CHECKING:
-    from capeval.runtime.checkpoint import Checkpoint
+from capeval.metrics.grounding import ByScan, grounded
+from capeval.types import Array, Info
 
 
 @dataclass(frozen=True)
-class Scan(Metric):
+class Scan(ByScan):
     """`checkpoint`: the folder of a SCAN of your own, whose regions look at words (i2t)."""
-
-    checkpoint: str = ""
 
     info: ClassVar[Info] = Info(
         name="scan",
@@ -29,37 +24,15 @@ class Scan(Metric):
         needs=("pictures",),
     )
 
-    def trained_on(self) -> tuple[str, ...]:
-        return tuple(self._checkpoint().facts.get("trained_on", ()))
-
-    def encoders(self, run: Run) -> tuple[str, ...]:
-        return tuple(filter(None, [self._checkpoint(run).encoder]))
-
     def hint_without_pictures(self) -> str:
         return "meaning compares with references instead"
-
-    def signature_extras(self, run: Run) -> dict[str, Any]:
-        return {"checkpoint": self._checkpoint(run).digest}
 
     def per_sample(self, stats: Array) -> Array:
         return stats
 
     def stats(self, corpus: Corpus) -> Array:
         """One column: half of one and the mean cosine; 0 for a caption of which the network knows no word."""
-        from capeval.metrics.grounding import grounded, open_grounding
-
         found = np.zeros((len(corpus), 1))
-        for rows, candidate, _, _ in grounded(corpus, open_grounding(self.info.name, self._source, corpus), False):
+        for rows, candidate, _, _ in grounded(corpus, self.open(corpus), references=False):
             found[rows, 0] = np.where(candidate.any(axis=1), (1 + candidate.mean(axis=1)) / 2, 0)
         return found
-
-    @property
-    def _source(self) -> str:
-        from capeval.metrics.tiger import CHECKPOINT
-
-        return self.checkpoint or CHECKPOINT
-
-    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
-        from capeval.runtime.scan import open_trained_scan
-
-        return open_trained_scan(self._source, run)

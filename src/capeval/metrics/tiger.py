@@ -9,30 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from capeval.corpus import Corpus
 from capeval.errors import ExpressionError, Unavailable
+from capeval.metrics.grounding import ByScan, Grounded, grounded
 from capeval.run import Run
-from capeval.types import Array, Dataset, Explanation, Info, Longs, Metric, Picture, Sample
+from capeval.types import Array, Dataset, Explanation, Info, Longs, Picture, Sample
 
-if TYPE_CHECKING:
-    from capeval.metrics.grounding import Grounded
-    from capeval.runtime.checkpoint import Checkpoint
-
-CHECKPOINT = "scan"
-"""The network that comes with capeval."""
 # Cosines have single precision: regions whose values differ by no more than this are equal.
 _EQUAL = 1e-6
 
 
 @dataclass(frozen=True)
-class Tiger(Metric):
+class Tiger(ByScan):
     """`checkpoint`: the folder of a SCAN of your own; `tau`: how steeply WDS falls with the distance."""
 
-    checkpoint: str = ""
     tau: float = 1.5
 
     info: ClassVar[Info] = Info(
@@ -47,15 +41,6 @@ class Tiger(Metric):
     def __post_init__(self) -> None:
         if self.tau <= 0:
             raise ExpressionError(f"tiger: tau is {self.tau:g}; it must be more than 0")
-
-    def trained_on(self) -> tuple[str, ...]:
-        return tuple(self._checkpoint().facts.get("trained_on", ()))
-
-    def encoders(self, run: Run) -> tuple[str, ...]:
-        return tuple(filter(None, [self._checkpoint(run).encoder]))
-
-    def signature_extras(self, run: Run) -> dict[str, Any]:
-        return {"checkpoint": self._checkpoint(run).digest}
 
     def per_sample(self, stats: Array) -> Array:
         """TIGEr is the mean of the two (equation 14)."""
@@ -95,20 +80,9 @@ class Tiger(Metric):
         return [explanation(" / ".join(texts), scores, names, ours, theirs, relevance(found.reference)[0])]
 
     def _grounded(self, corpus: Corpus) -> Iterator[Grounded]:
-        from capeval.metrics.grounding import grounded, open_grounding
-
-        scan = open_grounding(self.info.name, self._source, corpus)
+        scan = self.open(corpus)
         corpus.require_references()
         return grounded(corpus, scan)
-
-    @property
-    def _source(self) -> str:
-        return self.checkpoint or CHECKPOINT
-
-    def _checkpoint(self, run: Run | None = None) -> Checkpoint:
-        from capeval.runtime.scan import open_trained_scan
-
-        return open_trained_scan(self._source, run)
 
 
 def ranking(vectors: Array) -> Longs:

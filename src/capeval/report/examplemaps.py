@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from capeval.errors import CapevalError
 from capeval.io.files import PathLike
-from capeval.metrics.tiger import CHECKPOINT, Tiger
+from capeval.metrics.grounding import CHECKPOINT
+from capeval.metrics.tiger import Tiger
 from capeval.registry import parse
 from capeval.report.blocks import Block, Example, Examples, HeatMaps, Section
 from capeval.report.heat import shrunk

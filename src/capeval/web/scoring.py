@@ -10,7 +10,8 @@ from typing import Any
 
 from capeval.documents import as_dict
 from capeval.evaluate import evaluate
-from capeval.metrics.tiger import CHECKPOINT, Tiger
+from capeval.metrics.grounding import CHECKPOINT
+from capeval.metrics.tiger import Tiger
 from capeval.results import Result
 from capeval.run import Progress, Run
 from capeval.runtime.encoder import Encoder
