@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +19,11 @@ from capeval.io.features import ArrayFeatures
 from capeval.io.shipped import shipped
 from capeval.metrics.explaining import explain
 from capeval.metrics.scan import Scan
+from capeval.metrics.tiger import Tiger
 from capeval.run import Run
 from capeval.runtime.pictures import open_picture
-from capeval.runtime.scan import open_scan
+from capeval.runtime.scan import Scan as Network
+from capeval.runtime.scan import Words, open_scan
 from capeval.types import Dataset, Sample
 from tests.sight_maker import fits_of_the_demo
 
@@ -53,10 +55,24 @@ def test_it_is_the_mean_of_the_grounding_vector(small_scan: Path) -> None:
     assert found[4:].tolist() == [0, 0]  # without words, and without one that is known
 
 
-def test_references_change_nothing(small_scan: Path) -> None:
-    metric = Scan(str(small_scan))
+def test_references_change_nothing_and_are_not_read(small_scan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metric, read, texts = Scan(str(small_scan)), Network.read, []
+
+    def noted(self: Network, given: Sequence[Sequence[str]], threads: int = 1) -> Words:
+        texts.extend(" ".join(text) for text in given)
+        return read(self, given, threads)
+
+    monkeypatch.setattr(Network, "read", noted)
     alone, beside = (Corpus(pictured(**more)) for more in ({}, {"references": ("a dog", "a cat runs")}))
     np.testing.assert_array_equal(metric.stats(alone), metric.stats(beside))
+    assert set(texts) == {"a dog runs", "a cat", "two dogs run on a beach"}
+
+
+def test_of_no_captions_there_are_no_scores(small_scan: Path) -> None:
+    dataset = Dataset.from_samples([])
+    dataset.features = drawn(["0"])
+    assert Scan(str(small_scan)).stats(Corpus(dataset)).shape == (0, 1)
+    assert Tiger(str(small_scan)).stats(Corpus(dataset)).shape == (0, 2)
 
 
 def test_a_caption_scores_alike_in_any_company(small_scan: Path) -> None:

@@ -152,6 +152,8 @@ def test_parts_as_they_are_weighed() -> None:
     assert found[0].tolist() == pytest.approx([0, 0.5, 0.7, np.log(0.3 / 0.7)])
     assert found[1, 0] == pytest.approx(np.log(0.002 / 0.998))
     assert found[1, 1:].tolist() == pytest.approx([2, 1, np.log(0.8 / 0.2)])
+    grounded = weighed(given[:, 2:], ("scan", "tiger_wds"))
+    np.testing.assert_allclose(grounded, np.column_stack([given[:, 2], np.log(given[:, 3] / (1 - given[:, 3]))]))
 
 
 @pytest.mark.parametrize("inputs", INPUTS)

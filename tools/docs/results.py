@@ -55,11 +55,11 @@ def others(table: int) -> dict[str, dict[str, str]]:
     return read_table((DOCS / "leaderboard.md").read_text("utf-8"), table)
 
 
-def read_table(text: str, number: int) -> dict[str, dict[str, str]]:
-    """Rows of the table of that number, by metric, of the columns that are shown."""
+def read_table(text: str, place: int) -> dict[str, dict[str, str]]:
+    """Rows of one of the tables, by metric, of the columns that are shown."""
     columns = {name: key for key, name in COLUMNS.items()}
     lines = text.splitlines()
-    begin = [number for number, line in enumerate(lines) if line.startswith("| metric |")][number]
+    begin = [number for number, line in enumerate(lines) if line.startswith("| metric |")][place]
     titles = [cell.strip() for cell in lines[begin].strip("|").split("|")]
     header = [columns.get(title, title.partition(",")[0]) for title in titles]
     found = {}

@@ -2,6 +2,8 @@
 
     python tools/studies/unified_ablation.py --features val.features [--extra EXPR]
 
+With --single each part and each extra is shown by itself, as it is, before any fit, beside references and pictures.
+
 No benchmark is looked at. Shown are Kendall's tau-b with people for each kind of input, over all judged captions and
 over those that were written for another picture, and in brackets how often a worse caption scores as high as the one
 that it was made of, in percent.
@@ -21,7 +23,7 @@ from capeval.runtime.unified import INPUTS
 from capeval.train.loop import fit
 from capeval.train.task import Inputs
 from capeval.train.tasks.unified.config import Config
-from capeval.train.tasks.unified.task import UnifiedTask
+from capeval.train.tasks.unified.task import UnifiedTask, agreement
 
 
 def shown(task: UnifiedTask) -> str:
@@ -35,16 +37,29 @@ def shown(task: UnifiedTask) -> str:
     )
 
 
+def show_single(task: UnifiedTask) -> None:
+    rows, is_judged = task.kept, task.kept.is_judged
+    is_other = is_judged & ~rows.is_own
+    print("| part | all | of other pictures |\n| --- | ---: | ---: |")
+    for part, scores in zip(task.parts, rows.values.T):
+        found = (agreement(rows.targets[which], scores[which]) for which in (is_judged, is_other))
+        print(f"| `{part}` | " + " | ".join(f"{each:.3f}" for each in found) + " |")
+
+
 @click.command(help=__doc__)
 @click.option("--features", required=True, metavar="FILE", help="Of the pictures of Crisscrossed Captions.")
 @click.option("--data", metavar="ROOT", help="Folder of the data sets.")
 @click.option("--extra", multiple=True, metavar="EXPR", help="A part that might be added.")
+@click.option("--single", is_flag=True, help="Only each part by itself.")
 @click.option("--pairs", is_flag=True, help="Leave out two parts at a time, too.")
 @click.option("--threads", default=2, show_default=True)
-def main(features: str, data: str | None, extra: tuple[str, ...], pairs: bool, threads: int) -> None:
+def main(features: str, data: str | None, extra: tuple[str, ...], single: bool, pairs: bool, threads: int) -> None:
     inputs = Inputs(data=None if data is None else Path(data), features=(Path(features),), run=Run(threads=threads))
     every = {name: (*SAYS[name], *(each for each in extra if _fits(each, name))) for name in INPUTS}
     task = UnifiedTask(Config(**every), inputs)
+    if single:
+        show_single(task)
+        return
     usual = Config()
     print("| parts | both | references | pictures |\n| --- | ---: | ---: | ---: |")
     print(f"| as shipped | {shown(task.of_fewer(usual))} |", flush=True)

@@ -262,4 +262,5 @@ def _blocks(pairs: npt.NDArray[Any], most_images: int, most_pairs: int) -> Itera
             yield start, image
             start, total = image, 0
         total += count
-    yield start, len(pairs)
+    if len(pairs):
+        yield start, len(pairs)
